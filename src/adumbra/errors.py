@@ -1,0 +1,64 @@
+"""Every exception that Adumbra raises on purpose.
+
+    AdumbraError
+    ├─ InvalidInput            exit code 2: a public argument, schema or file is wrong
+    │  ├─ SchemaError          the schema file: every fault at once, with its position
+    │  └─ Unsupported          a combination that has no proof (other unit, other relation, ...)
+    ├─ BudgetRefused           exit code 3: asked, left, and the largest request that would pass
+    ├─ VerificationFailed      exit code 4: a release or a ledger is not what it claims
+    ├─ LedgerError             the ledger cannot do this now (unknown id, wrong state, busy)
+    └─ NoiseKeyReused          one noise key met a second value: a defect, never the data's fault
+
+Messages read `name=value: rule; remedy` and hold public values only. No exception carries a value that
+was read from a private row, neither in its text nor as an attribute.
+"""
+
+
+class AdumbraError(Exception):
+    """The root; `exit_code` is what the command line returns for it."""
+
+    exit_code = 1
+
+
+class InvalidInput(AdumbraError, ValueError):
+    """A public argument breaks a rule that the message names."""
+
+    exit_code = 2
+
+
+class SchemaError(InvalidInput):
+    """A schema file breaks its rules; `faults` lists all of them as (position, message)."""
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+class Unsupported(InvalidInput):
+    """What was asked has no proof here, so it is refused rather than approximated."""
+
+
+class BudgetRefused(AdumbraError):
+    """The population's cap does not allow this spend."""
+
+    exit_code = 3
+
+
+class VerificationFailed(AdumbraError):
+    """A hash, a signature, a chain or a state does not fit."""
+
+    exit_code = 4
+
+
+class LedgerError(AdumbraError):
+    """The ledger is readable but this act is not possible on it."""
+
+
+class NoiseKeyReused(AdumbraError):
+    """The same noise key was used for another value, scale or shape."""
+
+
+def require(rule: bool, message: str) -> None:
+    """Raise `InvalidInput(message)` unless the rule holds."""
+    if not rule:
+        raise InvalidInput(message)

@@ -1,0 +1,100 @@
+"""Numbers that a proof may lean on: lattice values, exact integers in float64, directed rounding.
+
+A `Lattice` is an exact array: `units * 2**exponent` with int64 units. Whatever feeds a guarantee is
+either such a value or a float rounded toward more noise (`round_up`, `*_upper`).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adumbra.errors import InvalidInput
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROW_BITS = 15  # b: bounded rows are integers in units of 2^-15 of their norm bound
+MATRIX_BITS = 20  # q: public matrices are integers in units of 2^-20
+EXACT = 2**53  # integers below this are exact in float64, and so are their sums in any order
+NOISE_BLOCK = 4096  # rows that share one noise key, by global row number; a constant of the format
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The exact array `units * 2**exponent`; the only kind of value that noise is added to."""
+
+    units: Ints
+    exponent: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.units, np.ndarray) or self.units.dtype != np.int64:
+            message = f"units of type {type(self.units).__name__}: a Lattice holds an int64 array; quantise first"
+            raise InvalidInput(message)
+
+    @property
+    def grid(self) -> float:
+        """The distance of two neighbouring values."""
+        return math.ldexp(1.0, self.exponent)
+
+    def to_float(self) -> Array:
+        """The value as float64: exact while |units| < 2^53, which `noise` guarantees for what it returns."""
+        return np.ldexp(self.units.astype(np.float64), self.exponent)
+
+
+def coarsen(value: Lattice, exponent: int) -> Lattice:
+    """Round an exact value to the coarser grid 2**exponent (halves go up); finer grids leave it as it is.
+
+    Each coordinate moves by at most half a grid step, so two neighbours' difference grows by at most
+    one step a coordinate: g sqrt(D) in L2, g D in L1 (`coarsening_upper`).
+    """
+    shift = exponent - value.exponent
+    if shift <= 0:
+        return value
+    if shift > 62:
+        return Lattice(np.zeros_like(value.units), exponent)
+    half = np.int64(1) << np.int64(shift - 1)
+    # floor((u + half) / 2^shift) without the overflow of u + half near the int64 edge
+    floor, low = value.units >> shift, value.units & ((np.int64(1) << np.int64(shift)) - 1)
+    return Lattice(floor + (low >= half), exponent)
+
+
+def round_up(x: float) -> float:
+    """The next float above x: absorbs the half-ulp of the operation that made x."""
+    return math.nextafter(x, math.inf)
+
+
+def sqrt_upper(x: float) -> float:
+    """A float not below the square root of x."""
+    root = math.sqrt(x)
+    return root if Fraction(root) ** 2 >= Fraction(x) else round_up(root)
+
+
+def sum_upper(*terms: float) -> float:
+    """A float not below the real sum of the (float) terms."""
+    exact = sum((Fraction(term) for term in terms), Fraction(0))
+    return fraction_upper(exact)
+
+
+def product_upper(*factors: float) -> float:
+    """A float not below the real product of the (float) factors."""
+    exact = Fraction(1)
+    for factor in factors:
+        exact *= Fraction(factor)
+    return fraction_upper(exact)
+
+
+def fraction_upper(exact: Fraction) -> float:
+    """The smallest float that is not below an exact rational."""
+    nearest = exact.numerator / exact.denominator
+    return nearest if Fraction(nearest) >= exact else round_up(nearest)
+
+
+def grid_exponent(sigma: float, bits: int = 24) -> int:
+    """The exponent of the coarsest power-of-two grid not above sigma * 2**-bits."""
+    if not (math.isfinite(sigma) and sigma > 0):
+        message = f"sigma={sigma}: must be finite and above 0"
+        raise InvalidInput(message)
+    return math.frexp(sigma)[1] - 1 - bits
