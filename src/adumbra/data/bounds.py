@@ -1,0 +1,141 @@
+"""Rows whose norm is proven and which lie on the lattice: the only maker of `BoundedRows`.
+
+    z = rint(2^15 x / norm),  then  sum z^2 <= 4^15 checked on integers         (bound_rows)
+
+The check on integers is the only thing a proof may use. Everything here is total: whatever floats come
+in, a row that would break the bound is scaled down until it holds.
+
+Proof       bounds.proof.md, of `_into_ball`, `bound_rows`, `bound_elements`, `project`, `clip_projected`.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from adumbra.data.matrices import PublicMatrix
+from adumbra.errors import InvalidInput, require
+from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice
+
+CLIP_BITS = 22  # a clipped projected row is held in units of about radius * 2^-22
+_SHRINK = 1.0 - 2.0**-12  # one step of "scaled down until it holds"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRows:
+    """Integer rows (held in float64, so that BLAS sums them exactly) with sum z^2 <= limit, each."""
+
+    units: Array  # rows x width; the real value is units * norm * 2**-ROW_BITS
+    norm: float
+    limit: int = 4**ROW_BITS
+    labels: Ints | None = None  # class codes, one a row, where a statistic needs them
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedElements:
+    """Integer rows in which every cell is bounded by its own column alone: |z| <= half_width."""
+
+    units: Array  # the real value is units * 2**-ROW_BITS
+    half_width: int = 2 ** (ROW_BITS - 1)
+
+
+def bound_rows(x: Array, norm: float, *, labels: Ints | None = None) -> BoundedRows:
+    """Divide rows by their public norm bound, shorten the longer ones, put them on the lattice."""
+    require(math.isfinite(norm) and norm > 0, f"norm={norm}: must be finite and above 0")
+    units = _into_ball(x * (2.0**ROW_BITS / norm), 4**ROW_BITS)
+    return BoundedRows(units=units, norm=norm, labels=labels)
+
+
+def bound_elements(x: Array) -> BoundedElements:
+    """Put encoded cells of [-1/2, 1/2] on the lattice, each bounded by itself (no row is looked at)."""
+    half = 2.0 ** (ROW_BITS - 1)
+    units = np.nan_to_num(np.rint(x * 2.0**ROW_BITS), nan=0.0, posinf=half, neginf=-half)
+    return BoundedElements(units=np.clip(units, -half, half, out=units))
+
+
+def augment(rows: BoundedRows, columns: Array, limit: int) -> BoundedRows:
+    """Append integer columns whose squares sum to at most `limit` in every row (checked)."""
+    integral = bool(np.all(columns == np.rint(columns)))
+    bounded = bool(np.all(np.einsum("ij,ij->i", columns, columns) <= limit))
+    if not (integral and bounded):
+        raise InvalidInput(f"limit={limit}: appended columns must be integers within it; bound them first")
+    units = np.concatenate([rows.units, columns], axis=1)
+    return BoundedRows(units=units, norm=rows.norm, limit=rows.limit + limit, labels=rows.labels)
+
+
+def with_constant(rows: BoundedRows, units: int) -> BoundedRows:
+    """Append the constant `units` to every row: the Gram then holds the sum and the count too."""
+    return augment(rows, np.full((len(rows.units), 1), float(units)), units**2)
+
+
+def with_classes(rows: BoundedRows, classes: int, units: int) -> BoundedRows:
+    """Append the one-hot of the row's class times `units`: the Gram holds class sums and class counts.
+
+    A label outside 0..classes-1 appends zeros: that row has no class, which the bound allows.
+    """
+    if rows.labels is None:
+        raise InvalidInput("labels=None: class columns need labels; declare a label in the schema")
+    hot = (rows.labels[:, None] == np.arange(classes)[None, :]) * float(units)
+    return augment(rows, hot, units**2)
+
+
+def project(rows: BoundedRows | BoundedElements, matrix: PublicMatrix) -> Array:
+    """The exact product with a public lattice matrix, as integers in float64 on 2^-(15+20).
+
+    Every partial sum of a column is an integer below 2^53 (checked from the matrix), so BLAS is exact
+    whatever its order.
+    """
+    columns = np.abs(matrix.units)
+    if isinstance(rows, BoundedRows):
+        worst = math.sqrt(rows.limit) * math.sqrt(float(np.max(np.sum(columns**2, axis=0), initial=0.0)))
+    else:
+        worst = rows.half_width * float(np.max(np.sum(columns, axis=0), initial=0.0))
+    if worst * (1 + 2**-40) >= EXACT:
+        raise InvalidInput("matrix: a column is too long for exact products; scale it down")
+    exact: Array = rows.units @ matrix.units
+    return exact
+
+
+def clip_projected(exact: Array, exponent: int, radius: float) -> Lattice:
+    """Shorten exact rows (integers on 2**exponent) to the radius, on a lattice of radius * 2^-22 or so.
+
+    Both neighbours' rows end inside the ball of that radius as integers, hence they differ by at most
+    twice the radius in L2 whatever the floats in between did.
+    """
+    require(math.isfinite(radius) and radius > 0, f"radius={radius}: must be finite and above 0")
+    out = math.frexp(radius)[1] - CLIP_BITS
+    limit = math.floor(Fraction(radius) ** 2 / Fraction(4) ** out)
+    units = _into_ball(exact * 2.0 ** (exponent - out), limit)
+    return Lattice(units.astype(np.int64), out)
+
+
+def _into_ball(y: Array, limit: int) -> Array:
+    """The nearest integers to y, shortened where needed so that sum z^2 <= limit holds in every row.
+
+    Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3), so without the
+    hair half of the rows that are clipped would break the integer check and be shrunk a second time.
+    """
+    square = np.einsum("ij,ij->i", y, y)
+    radius = math.sqrt(limit)
+    safe = max(radius - math.sqrt(y.shape[1]) / 2.0 - 1.0, 0.0)  # |rint(y)| <= |y| + sqrt(d)/2
+    near = np.flatnonzero(~(square <= safe * safe))  # not `>`: NaN and overflow are near too
+    units = np.rint(y)
+    if len(near) == 0:
+        return units
+    aim = max(radius - 4.0 - y.shape[1] / 2.0**17, 0.0)
+    checked = np.rint(_shorten(y[near], square[near], aim))
+    over = np.flatnonzero(np.einsum("ij,ij->i", checked, checked) > limit)
+    while len(over):
+        checked[over] = np.trunc(checked[over] * _SHRINK)
+        over = over[np.einsum("ij,ij->i", checked[over], checked[over]) > limit]
+    units[near] = checked
+    return units
+
+
+def _shorten(y: Array, square: Array, aim: float) -> Array:
+    """Scale rows longer than `aim` to it; NaN or an overflowing square makes the zero row."""
+    usable = np.isfinite(square)
+    length = np.sqrt(np.where(usable & (square > 0.0), square, 1.0))
+    factor = np.where(usable, np.minimum(1.0, aim / length), 0.0)
+    return np.nan_to_num(y, nan=0.0, posinf=0.0, neginf=0.0) * factor[:, None]

@@ -1,0 +1,35 @@
+"""The two verbs of an engine. Nothing else belongs here: an engine abstracts where, never what."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
+
+from adumbra.data.batch import Batch
+from adumbra.data.sources import Source
+from adumbra.numerics import NOISE_BLOCK, Lattice
+from adumbra.statistics.base import Statistic
+
+RowsT = TypeVar("RowsT")
+T = TypeVar("T")
+
+Progress = Callable[[str, int, int | None], None]  # stage, blocks done, blocks in all (None: private)
+
+BLOCK_BYTES = 64 * 2**20  # an I/O block is about this large ...
+BLOCK_ROWS = 16 * NOISE_BLOCK  # ... and at most this many rows
+
+
+class Engine(Protocol):
+    """Where a statistic or a row-wise map runs. A retry of either repeats the same bits."""
+
+    def fold(
+        self, source: Source, prepare: Callable[[Batch], RowsT], statistic: Statistic[RowsT], *, stage: str
+    ) -> Lattice:
+        """The exact sum of a statistic over all prepared rows."""
+
+    def map_blocks(self, source: Source, function: Callable[[Batch], T], *, stage: str) -> Iterator[T]:
+        """The function of every noise block (4,096 rows by global row number), in row order."""
+
+
+def block_rows(width: int) -> int:
+    """Rows of an I/O block: whole noise blocks, about 64 MiB, a function of public width alone."""
+    fitting = BLOCK_BYTES // (8 * max(width, 1))
+    return max(NOISE_BLOCK, min(BLOCK_ROWS, fitting // NOISE_BLOCK * NOISE_BLOCK))

@@ -1,0 +1,121 @@
+"""The shape that every mechanism shares: `plan(config, schema)` and `release(source, config, *, engine, grant)`.
+
+A `Plan` is made from public numbers alone and is shown before anything is paid; a `Draft` is what a
+mechanism hands to `workflow`, which alone seals and publishes it. Neither knows a ledger.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adumbra.data.schema import Schema
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.numerics import grid_exponent, product_upper, sum_upper
+from adumbra.privacy.calibration import gaussian_sigma, laplace_scale
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.release.storage import TableStream
+
+# The finest grid, relative to the noise, on which a value still needs only one random word a number.
+NOISE_BITS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """One noise call of a plan, as the card prints it; the real values, not the units."""
+
+    purpose: str
+    distribution: str  # "gaussian", "laplace" or "gumbel"
+    scale: float  # standard deviation of a Gaussian, scale of a Laplace or Gumbel
+    sensitivity: float  # L2 for a Gaussian, L1 for a Laplace, range for a Gumbel
+    grid: float  # released numbers are multiples of this; 0 where only indices leave
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain mapping for the card."""
+        return {
+            "purpose": self.purpose,
+            "distribution": self.distribution,
+            "scale": self.scale,
+            "sensitivity": self.sensitivity,
+            "grid": self.grid,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a release would cost and how wrong it would be, from public numbers only."""
+
+    method: str
+    guarantee: PrivacyGuarantee
+    purposes: tuple[str, ...]  # every noise key that the mechanism may ask of its grant
+    noise: tuple[Noise, ...]
+    expected: Mapping[str, float] = field(default_factory=dict)  # expected errors, by name
+    notes: tuple[str, ...] = ()  # plain sentences for the person who decides
+    details: Mapping[str, object] = field(default_factory=dict)  # tables for the command line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a mechanism hands over: already private, not yet written."""
+
+    tables: Mapping[str, pa.Table | TableStream]
+    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)  # public extras of the card
+
+
+class ReleaseFunction(Protocol):
+    """The one signature of all mechanisms; `config` is the mechanism's own frozen dataclass."""
+
+    def __call__(self, source: Source, config: object, *, engine: Engine, grant: Grant) -> Draft: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrated:
+    """A noise scale with the grid that it was calibrated for."""
+
+    scale: float
+    sensitivity: float  # with the rounding to the grid included
+    exponent: int  # the value must be coarsened to 2**exponent before the noise
+
+
+def calibrate_gaussian(l2: float, mu: float, *, exponent: int, rounding: float) -> Calibrated:
+    """Sigma for a mu-GDP release of a value on the lattice 2**exponent.
+
+    The value may be rounded to a coarser grid g first; `rounding` is the L2 norm, in the coordinates of
+    the sensitivity, of a change by one unit in every coordinate, so that g * rounding joins it.
+    """
+    grid = max(exponent, grid_exponent(gaussian_sigma(l2, mu), NOISE_BITS))
+    extra = product_upper(2.0**grid, rounding) if grid > exponent else 0.0
+    sensitivity = sum_upper(l2, extra)
+    return Calibrated(scale=gaussian_sigma(sensitivity, mu), sensitivity=sensitivity, exponent=grid)
+
+
+def calibrate_laplace(l1: float, epsilon: float, *, exponent: int, rounding: float) -> Calibrated:
+    """The Laplace scale for pure epsilon; `rounding` is the L1 norm of one unit in every coordinate."""
+    grid = max(exponent, grid_exponent(laplace_scale(l1, epsilon), NOISE_BITS))
+    extra = product_upper(2.0**grid, rounding) if grid > exponent else 0.0
+    sensitivity = sum_upper(l1, extra)
+    return Calibrated(scale=laplace_scale(sensitivity, epsilon), sensitivity=sensitivity, exponent=grid)
+
+
+def stream_of(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> TableStream:
+    """Rows that are drawn while they are written."""
+    return TableStream(schema=schema, batches=batches)
+
+
+__all__ = [
+    "Calibrated",
+    "Draft",
+    "Noise",
+    "Plan",
+    "ReleaseFunction",
+    "Schema",
+    "calibrate_gaussian",
+    "calibrate_laplace",
+    "stream_of",
+]

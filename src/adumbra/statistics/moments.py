@@ -1,0 +1,203 @@
+"""Exact sums of bounded rows: count, sum, Gram, and the Gram of each class.
+
+    sum z,   sum z z^T,   sum over class c of z z^T          z integer rows with |z|^2 <= limit
+
+The Gram of augmented rows (`data.bounds.with_constant`, `with_classes`) holds count, sums, class sums and
+class counts at once; its sensitivity, label change included, is that of a plain Gram with the larger
+limit. Values are on 2^-15 (sums) and 2^-30 (Grams) of the unit ball.
+
+Proof       moments.proof.md, of every function named `*_sensitivity`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from adumbra.data.bounds import BoundedRows
+from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.numerics import (
+    EXACT,
+    ROW_BITS,
+    Array,
+    Ints,
+    Lattice,
+    product_upper,
+    round_up,
+    sqrt_upper,
+)
+from adumbra.relations import Neighbours
+from adumbra.statistics.base import Sensitivity
+
+UNIT_LIMIT = 4**ROW_BITS  # the integer squared norm of the unit ball
+
+
+def upper_triangle(matrix: Ints) -> Ints:
+    """The entries i <= j of the last two axes, row by row: what is noised, once."""
+    rows, columns = np.triu_indices(matrix.shape[-1])
+    return np.ascontiguousarray(matrix[..., rows, columns])
+
+
+def symmetric(upper: Array, width: int) -> Array:
+    """The symmetric matrix of an upper triangle: symmetric by construction."""
+    rows, columns = np.triu_indices(width)
+    full = np.zeros((*upper.shape[:-1], width, width))
+    full[..., rows, columns] = upper
+    full[..., columns, rows] = upper
+    return full
+
+
+def frobenius_weights(width: int) -> Array:
+    """Noise multipliers of an upper triangle in Frobenius-isometric coordinates: 1 and 1/sqrt(2).
+
+    A coordinate off the diagonal is sqrt(2) A_ij, so its noise sigma is sigma / sqrt(2) on A_ij; the
+    division is rounded up.
+    """
+    rows, columns = np.triu_indices(width)
+    return np.where(rows == columns, 1.0, round_up(math.sqrt(0.5)))
+
+
+def sum_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivity:
+    """|sum z| moves by B (add-remove) or 2B (replace-one) in L2, sqrt(p) times that in L1."""
+    radius = sqrt_upper(limit / UNIT_LIMIT)
+    l2 = radius * _moves(neighbours)
+    return Sensitivity(l1=product_upper(sqrt_upper(width), l2), l2=l2)
+
+
+def gram_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivity:
+    """The upper triangle of the Gram in L1, and the Gram in Frobenius norm (mechanisms.md 1.2).
+
+        add-remove    L1 (p+1)/2 B^2,    F  B^2
+        replace-one   L1 min(sqrt(p(p+3)/2), p/sqrt2 + 1) B^2,    F  sqrt2 B^2
+    """
+    square = limit / UNIT_LIMIT
+    if neighbours is Neighbours.ADD_REMOVE:
+        return Sensitivity(l1=product_upper((width + 1) / 2, square), l2=square)
+    _moves(neighbours)
+    root = min(sqrt_upper(width * (width + 3) / 2), round_up(round_up(width * math.sqrt(0.5)) + 1.0))
+    return Sensitivity(l1=product_upper(root, square), l2=product_upper(sqrt_upper(2.0), square))
+
+
+def class_gram_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivity:
+    """One Gram a class; a row may change its class.
+
+    A move across classes changes two blocks by z z^T and z' z'^T: sqrt2 B^2 in Frobenius norm, no more
+    than a move inside a class, but (p+1) B^2 in L1 of the upper triangles.
+    """
+    square = limit / UNIT_LIMIT
+    within = gram_sensitivity(width, limit, neighbours)
+    if neighbours is Neighbours.ADD_REMOVE:
+        return within
+    across = product_upper(float(width + 1), square)
+    return Sensitivity(l1=max(within.l1, across), l2=within.l2)
+
+
+def class_sum_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivity:
+    """One sum a class; a row may change its class.
+
+    Inside a class |z - z'| <= 2B; across classes two sums change by at most B each: sqrt2 B in L2, and
+    at most 2 sqrt(p) B in L1 both ways.
+    """
+    return sum_sensitivity(width, limit, neighbours)
+
+
+def _moves(neighbours: Neighbours) -> float:
+    """How many rows' worth a neighbour changes: 1 for add-remove, 2 for replace-one."""
+    if neighbours is Neighbours.ADD_REMOVE:
+        return 1.0
+    if neighbours is Neighbours.REPLACE_ONE:
+        return 2.0
+    raise Unsupported(f"neighbours={neighbours}: sums of bounded rows have no proof for it; use unit=row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSum:
+    """sum z over bounded rows; with `classes`, one sum a class (rows of other labels are left out)."""
+
+    width: int
+    limit: int = UNIT_LIMIT
+    classes: int | None = None
+    exponent: int = -ROW_BITS
+
+    def zero(self) -> Ints:
+        """No rows: the zero vector."""
+        return np.zeros((self.width,) if self.classes is None else (self.classes, self.width), np.int64)
+
+    def add(self, total: Ints, rows: BoundedRows) -> Ints:
+        """Exact: integers below 2^53 in every partial sum of a block."""
+        _require_rows(rows, self.width, self.limit)
+        if self.classes is None:
+            total += rows.units.sum(axis=0).astype(np.int64)
+        else:
+            for code, units in _by_class(rows, self.classes):
+                total[code] += units.sum(axis=0).astype(np.int64)
+        return total
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """See `sum_sensitivity`."""
+        return (sum_sensitivity if self.classes is None else class_sum_sensitivity)(
+            self.width, self.limit, neighbours
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gram:
+    """sum z z^T over bounded rows; with `classes`, one Gram a class."""
+
+    width: int
+    limit: int = UNIT_LIMIT
+    classes: int | None = None
+    exponent: int = -2 * ROW_BITS
+
+    def zero(self) -> Ints:
+        """No rows: the zero matrix."""
+        shape = (self.width, self.width)
+        return np.zeros(shape if self.classes is None else (self.classes, *shape), np.int64)
+
+    def add(self, total: Ints, rows: BoundedRows) -> Ints:
+        """Exact: float64 BLAS on integers, added as int64."""
+        _require_rows(rows, self.width, self.limit)
+        if self.classes is None:
+            total += (rows.units.T @ rows.units).astype(np.int64)
+        else:
+            for code, units in _by_class(rows, self.classes):
+                total[code] += (units.T @ units).astype(np.int64)
+        return total
+
+    def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
+        """See `gram_sensitivity` and `class_gram_sensitivity`."""
+        return (gram_sensitivity if self.classes is None else class_gram_sensitivity)(
+            self.width, self.limit, neighbours
+        )
+
+
+def require_no_overflow(limit: int, max_rows: int) -> None:
+    """Refuse before the run what could leave int64: rows x limit must stay below 2^63."""
+    require(
+        max_rows * limit < 2**63,
+        f"max_rows={max_rows}: sums could leave 64-bit integers; declare at most {(2**63 - 1) // limit}",
+    )
+
+
+def lattice(total: Ints, exponent: int) -> Lattice:
+    """A folded total as the exact value that noise is added to."""
+    return Lattice(total, exponent)
+
+
+def _by_class(rows: BoundedRows, classes: int) -> list[tuple[int, Array]]:
+    if rows.labels is None:
+        raise InvalidInput("labels=None: a class statistic needs labels; declare a label in the schema")
+    labels = rows.labels
+    return [(code, rows.units[labels == code]) for code in range(classes)]
+
+
+def _require_rows(rows: BoundedRows, width: int, limit: int) -> None:
+    """The statistic's declared limit covers these rows, and the block is small enough to be exact."""
+    require(
+        rows.units.shape[1] == width and rows.limit <= limit,
+        f"width={rows.units.shape[1]}, limit={rows.limit}: statistic was declared for {width}, {limit}",
+    )
+    require(
+        len(rows.units) * limit < EXACT,
+        f"rows={len(rows.units)}: a block this large is not exact in float64; use smaller blocks",
+    )
