@@ -59,7 +59,9 @@ def augment(rows: BoundedRows, columns: Array, limit: int) -> BoundedRows:
     integral = bool(np.all(columns == np.rint(columns)))
     bounded = bool(np.all(np.einsum("ij,ij->i", columns, columns) <= limit))
     if not (integral and bounded):
-        raise InvalidInput(f"limit={limit}: appended columns must be integers within it; bound them first")
+        raise InvalidInput(
+            f"limit={limit}: appended columns must be integers within it; bound them first"
+        )
     units = np.concatenate([rows.units, columns], axis=1)
     return BoundedRows(units=units, norm=rows.norm, limit=rows.limit + limit, labels=rows.labels)
 

@@ -1,0 +1,69 @@
+# Every target sets up .venv by itself; `make help` prints this list.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+DATA   ?= ../shared/data
+export PYTHONWARNINGS ?= default
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check fmt unit statistical audit-small e2e coverage audit crash bench docs reseal clean
+
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+setup: $(STAMP) ## make .venv from pyproject.toml and constraints.txt
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; try make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,postgres,dask,dev]'
+	@touch $@
+
+demo: setup ## release an example table end to end: plan, pay, release, verify, report
+	$(BIN)/adumbra demo --out demo-out
+
+test: setup ## unit, property, docs, e2e, small statistical and audit grids (below 10 minutes)
+	$(BIN)/python -m pytest tests -n 2 --dist loadfile
+
+check: setup ## ruff, mypy --strict, import contracts, sealed proofs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/seal.py
+
+coverage: setup ## every line and branch of privacy, statistics and mechanisms
+	$(BIN)/python -m pytest tests -n 2 --dist loadfile --cov --cov-report=
+	$(BIN)/coverage report --skip-covered --show-missing --fail-under=100 --include='src/adumbra/privacy/*,src/adumbra/statistics/*,src/adumbra/mechanisms/*'
+
+fmt: setup ## format and apply safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+unit: setup ## unit and property tests alone
+	$(BIN)/python -m pytest tests/unit tests/property
+
+statistical: setup ## the whole statistical grids
+	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/statistical
+
+e2e: setup ## command line on real files
+	$(BIN)/python -m pytest tests/e2e
+
+audit: setup ## the whole audit grids
+	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/audit tests/statistical
+
+crash: setup ## kill -9 at every fault point, the whole grid, on every database at hand
+	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/e2e -k "ledger"
+
+bench: setup ## speed as ratios, against a reference timed in the same run
+	$(BIN)/python benchmarks/run.py
+
+docs: setup ## run every snippet and check every link
+	$(BIN)/python -m pytest tests/docs
+
+reseal: setup ## after re-reading a proof: write its new seal
+	$(BIN)/python tools/seal.py --write $(PROOF)
+
+clean: ## remove what make made
+	rm -rf $(VENV) demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -1,0 +1,96 @@
+"""The local engine: stream blocks through all cores of one machine with a few blocks in memory.
+
+The reading thread decodes block i+1 while workers prepare and sum block i. BLAS is held to one thread a
+worker: blocks are the parallelism, and exact sums make their order irrelevant.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from adumbra.data.batch import Batch
+from adumbra.data.sources import Source
+from adumbra.engine.base import Progress, block_rows
+from adumbra.errors import require
+from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
+from adumbra.statistics.base import Statistic
+
+RowsT = TypeVar("RowsT")
+T = TypeVar("T")
+
+
+def _silent(stage: str, done: int, total: int | None) -> None:
+    """Report nothing."""
+
+
+class LocalEngine:
+    """`fold` and `map_blocks` on threads; `rows_per_block` changes speed and memory, never a bit."""
+
+    def __init__(
+        self, *, threads: int | None = None, rows_per_block: int | None = None, progress: Progress = _silent
+    ) -> None:
+        self.threads = threads or os.cpu_count() or 1
+        require(self.threads >= 1, f"threads={threads}: must be at least 1")
+        require(
+            rows_per_block is None or (rows_per_block > 0 and rows_per_block % NOISE_BLOCK == 0),
+            f"rows_per_block={rows_per_block}: must be a positive multiple of {NOISE_BLOCK}",
+        )
+        self.rows_per_block = rows_per_block
+        self.progress = progress
+
+    def fold(
+        self, source: Source, prepare: Callable[[Batch], RowsT], statistic: Statistic[RowsT], *, stage: str
+    ) -> Lattice:
+        """Sum every block on a worker and add the integer totals; order does not matter."""
+
+        def total_of(batch: Batch) -> Ints:
+            total = statistic.zero()
+            for piece in _pieces(batch):
+                total = statistic.add(total, prepare(piece))
+            return total
+
+        total = statistic.zero()
+        for part in self._run(source, total_of, stage):
+            total += part
+        return Lattice(total, statistic.exponent)
+
+    def map_blocks(self, source: Source, function: Callable[[Batch], T], *, stage: str) -> Iterator[T]:
+        """Yield the function of each noise block in row order, a few I/O blocks ahead of the reader."""
+
+        def apply(batch: Batch) -> list[T]:
+            return [function(piece) for piece in _pieces(batch)]
+
+        for results in self._run(source, apply, stage):
+            yield from results
+
+    def _run(self, source: Source, work: Callable[[Batch], T], stage: str) -> Iterator[T]:
+        rows = self.rows_per_block or block_rows(source.width)
+        total = None if source.rows is None else -(-source.rows // rows)
+        done = 0
+        self.progress(stage, done, total)
+        waiting: deque[Future[T]] = deque()
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
+            try:
+                for batch in source.batches(rows):
+                    waiting.append(pool.submit(work, batch))
+                    if len(waiting) > self.threads:
+                        yield waiting.popleft().result()
+                        done += 1
+                        self.progress(stage, done if total is not None else 0, total)
+                while waiting:
+                    yield waiting.popleft().result()
+                    done += 1
+                    self.progress(stage, done if total is not None else 0, total)
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+
+def _pieces(batch: Batch) -> Iterator[Batch]:
+    """The batch in noise blocks: a batch starts on one, and small pieces stay in the cache."""
+    for start in range(0, batch.rows, NOISE_BLOCK):
+        yield batch.slice(start, min(start + NOISE_BLOCK, batch.rows))

@@ -1,0 +1,47 @@
+"""The integer ball holds for every float there is, and rows never mix."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from adumbra.data.bounds import bound_elements, bound_rows, clip_projected
+
+anything = st.floats(allow_nan=True, allow_infinity=True, width=64)
+tables = st.tuples(st.integers(1, 5), st.integers(1, 40)).flatmap(lambda s: arrays(np.float64, s, elements=anything))
+norms = st.floats(1e-6, 1e6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables, norms)
+def test_any_floats_end_inside_the_ball(x, norm):
+    with np.errstate(all="ignore"):
+        rows = bound_rows(x, norm)
+    assert all(sum(int(u) ** 2 for u in row) <= rows.limit for row in rows.units)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables, norms, st.data())
+def test_a_row_depends_on_itself_alone(x, norm, data):
+    other = data.draw(arrays(np.float64, x.shape[1], elements=anything))
+    changed = x.copy()
+    changed[-1] = other
+    with np.errstate(all="ignore"):
+        before, after = bound_rows(x, norm), bound_rows(changed, norm)
+        cells, cells_after = bound_elements(x), bound_elements(changed)
+    assert np.array_equal(before.units[:-1], after.units[:-1])
+    assert np.array_equal(cells.units[:-1], cells_after.units[:-1])
+    assert np.abs(cells.units).max() <= cells.half_width
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.tuples(st.integers(1, 4), st.integers(1, 20)).flatmap(
+        lambda s: arrays(np.float64, s, elements=st.integers(-(2**53), 2**53).map(float))
+    ),
+    st.floats(1e-3, 1e3),
+)
+def test_clipping_any_floats_ends_inside_the_ball(exact, radius):
+    value = clip_projected(exact, -35, radius)
+    square = max(sum(int(u) ** 2 for u in row) for row in value.units)
+    assert square * 4.0**value.exponent <= radius**2 * (1 + 1e-15)
