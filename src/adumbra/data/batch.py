@@ -1,0 +1,50 @@
+"""Private rows on their way: blocks of fixed global row ranges, in schema order."""
+
+from dataclasses import dataclass
+
+from adumbra.numerics import NOISE_BLOCK, Array, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows `start` to `start + len`: finite, within bounds, missing values filled in.
+
+    `values` is rows x columns in schema order, float64; categories and booleans are codes 0, 1, ...
+    """
+
+    start: int
+    values: Array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def noise_block(self) -> int:
+        """The number of the first noise block (4,096 rows by global row number) of this batch."""
+        return self.start // NOISE_BLOCK
+
+
+@dataclass(frozen=True, slots=True)
+class SetBatch:
+    """Item sets of rows `start` to `start + len`, in compressed rows.
+
+    Row i holds `indices[indptr[i]:indptr[i + 1]]`: sorted, without doubles, from 0 to width - 1.
+    """
+
+    start: int
+    indptr: Ints
+    indices: Ints
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def noise_block(self) -> int:
+        """The number of the first noise block of this batch."""
+        return self.start // NOISE_BLOCK
+
+    @property
+    def lengths(self) -> Ints:
+        """Items in each row."""
+        return self.indptr[1:] - self.indptr[:-1]

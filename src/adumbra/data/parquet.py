@@ -1,0 +1,94 @@
+"""Parquet files as a source: one table in sorted file order, streamed, only the declared columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adumbra.data.batch import Batch
+from adumbra.data.blocks import match_columns, rechunk, require_range, require_rows
+from adumbra.data.files import pin_files
+from adumbra.data.schema import Schema
+from adumbra.errors import InvalidInput
+
+_DAMAGED = "cannot be read as Parquet; check that the file is whole"
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSource:
+    """Rows of Parquet files; holds paths and public facts only, so a worker can be sent one."""
+
+    paths: tuple[Path, ...]
+    schema: Schema
+
+    @property
+    def width(self) -> int:
+        """Values a row."""
+        return self.schema.width
+
+    def public_rows(self) -> int | None:
+        """The number of rows from the files' metadata, where it is public."""
+        if not self.schema.neighbours.rows_are_public:
+            return None
+        return require_rows(self.schema, sum(_open(path).metadata.num_rows for path in self.paths))
+
+    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Blocks of fixed row ranges, whatever the files and row groups."""
+        require_range(rows, start, stop)
+        last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
+        pieces = parquet_pieces(self.paths, list(self.schema.names), rows, start)
+        return rechunk(pieces, self.schema, rows, start, max(last - start, 0))
+
+    def pin(self) -> str:
+        """A digest of names, sizes and modification times."""
+        return pin_files(self.paths)
+
+
+def parquet_pieces(
+    paths: tuple[Path, ...], names: list[str], rows: int, start: int
+) -> Iterator[pa.RecordBatch]:
+    """Pieces of the chosen columns from global row `start` on; row groups before it are not read."""
+    skip = start
+    for path in paths:
+        file = _open(path)
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        first = 0
+        while first < len(sizes) and skip >= sizes[first]:
+            skip -= sizes[first]
+            first += 1
+        groups = list(range(first, len(sizes)))
+        if not groups:
+            continue
+        try:
+            for piece in file.iter_batches(batch_size=rows, row_groups=groups, columns=names):
+                if skip < len(piece):
+                    yield piece.slice(skip)
+                skip = max(skip - len(piece), 0)
+        except (pa.ArrowException, OSError):  # its message may quote the data
+            raise InvalidInput(f"data={path.name!r}: {_DAMAGED}") from None
+
+
+def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:
+    """Check names, types and public row counts of every file, then hand out the source."""
+    for path in paths:
+        storage = parquet_schema(path)
+        types = {field.name: field.type for field in storage}
+        schema = match_columns(schema, types, storage.names, f"data={path.name!r}")
+    source = ParquetSource(paths, schema)
+    source.public_rows()
+    return source
+
+
+def parquet_schema(path: Path) -> pa.Schema:
+    """Column names and storage types; no statistics are looked at."""
+    return _open(path).schema_arrow
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    """Open a file, without passing on a message that may quote it."""
+    try:
+        return pq.ParquetFile(path, memory_map=False)
+    except (pa.ArrowException, OSError):
+        raise InvalidInput(f"data={path.name!r}: {_DAMAGED}") from None
