@@ -27,7 +27,7 @@ from adumbra.numerics import MATRIX_BITS, Array
 Words = Callable[[int], NDArray[np.uint64]]  # the next `count` uniform 64-bit words of a stream
 
 FAMILIES = ("gaussian", "sphere", "rademacher", "sparse", "haar", "identity")
-LARGEST_UNIT = 2.0**31  # no entry above 2^11, so that products with bounded rows stay far below 2^53
+LONGEST_ROW = 2.0**30  # in units: norm 2^10; squares of rows and of their differences then fit int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +43,10 @@ class PublicMatrix:
         units = self.units
         shaped = isinstance(units, np.ndarray) and units.dtype == np.float64 and units.ndim == 2
         require(shaped and units.size > 0, "units: a projection matrix is a filled d x k float64 array")
-        whole = bool(np.all(np.rint(units) == units) and np.max(np.abs(units)) <= LARGEST_UNIT)
-        require(whole, "units: every entry must be an integer of at most 2^31; use `lattice_matrix`")
+        whole = bool(np.all(np.rint(units) == units))  # NaN is not, infinity is
+        require(whole, "units: every entry must be an integer; use `lattice_matrix`")
+        longest = math.sqrt(float(np.max(np.sum(units**2, axis=1))))
+        require(longest <= LONGEST_ROW, "units: a row is longer than 1024; scale the matrix down")
         units.setflags(write=False)
 
     @property

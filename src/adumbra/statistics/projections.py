@@ -6,8 +6,8 @@
     box         |v_j| <= w_j, all j          L1: max_s |diag(w) R s|_1       L2: max_t |t diag(w) R|_2
 
 R_j is row j; s and t run over sign vectors. No law of R is used, so nothing is spent on the draw, and R
-may be published or used again. Names without `_upper` give the exact value rounded up (an excess below
-1e-9, of directed rounding); those that enumerate signs are refused beyond `ENUMERATED` of them.
+may be published or used again. Names without `_upper` give the exact value rounded up (the spectral norm
+by at most d k 2^-51 of itself); those that enumerate signs are refused beyond `ENUMERATED` of them.
 
 Proof       projections.proof.md, of every function named `*_sensitivity`, `*_l1`, `*_l2`, `*_upper`.
 """
