@@ -23,6 +23,10 @@ class Batch:
         """The number of the first noise block (4,096 rows by global row number) of this batch."""
         return self.start // NOISE_BLOCK
 
+    def slice(self, first: int, last: int) -> "Batch":
+        """Rows `first` to `last` of this batch, without a copy."""
+        return Batch(self.start + first, self.values[first:last])
+
 
 @dataclass(frozen=True, slots=True)
 class SetBatch:
@@ -43,6 +47,12 @@ class SetBatch:
     def noise_block(self) -> int:
         """The number of the first noise block of this batch."""
         return self.start // NOISE_BLOCK
+
+    def slice(self, first: int, last: int) -> "SetBatch":
+        """Rows `first` to `last` of this batch."""
+        pointers = self.indptr[first : last + 1]
+        indices = self.indices[pointers[0] : pointers[-1]]
+        return SetBatch(self.start + first, pointers - pointers[0], indices, self.width)
 
     @property
     def lengths(self) -> Ints:

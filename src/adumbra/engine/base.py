@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
-from adumbra.data.batch import Batch
+from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.sources import Source
 from adumbra.numerics import NOISE_BLOCK, Lattice
 from adumbra.statistics.base import Statistic
 
 RowsT = TypeVar("RowsT")
 T = TypeVar("T")
+BatchT = TypeVar("BatchT", Batch, SetBatch)  # which of the two a source gives follows from its schema
 
 Progress = Callable[[str, int, int | None], None]  # stage, blocks done, blocks in all (None: private)
 
@@ -21,11 +22,11 @@ class Engine(Protocol):
     """Where a statistic or a row-wise map runs. A retry of either repeats the same bits."""
 
     def fold(
-        self, source: Source, prepare: Callable[[Batch], RowsT], statistic: Statistic[RowsT], *, stage: str
+        self, source: Source, prepare: Callable[[BatchT], RowsT], statistic: Statistic[RowsT], *, stage: str
     ) -> Lattice:
         """The exact sum of a statistic over all prepared rows."""
 
-    def map_blocks(self, source: Source, function: Callable[[Batch], T], *, stage: str) -> Iterator[T]:
+    def map_blocks(self, source: Source, function: Callable[[BatchT], T], *, stage: str) -> Iterator[T]:
         """The function of every noise block (4,096 rows by global row number), in row order."""
 
 

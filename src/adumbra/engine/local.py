@@ -8,13 +8,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
-from adumbra.data.batch import Batch
 from adumbra.data.sources import Source
-from adumbra.engine.base import Progress, block_rows
+from adumbra.engine.base import BatchT, Progress, block_rows
 from adumbra.errors import require
 from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
@@ -43,11 +42,11 @@ class LocalEngine:
         self.progress = progress
 
     def fold(
-        self, source: Source, prepare: Callable[[Batch], RowsT], statistic: Statistic[RowsT], *, stage: str
+        self, source: Source, prepare: Callable[[BatchT], RowsT], statistic: Statistic[RowsT], *, stage: str
     ) -> Lattice:
         """Sum every block on a worker and add the integer totals; order does not matter."""
 
-        def total_of(batch: Batch) -> Ints:
+        def total_of(batch: BatchT) -> Ints:
             total = statistic.zero()
             for piece in _pieces(batch):
                 total = statistic.add(total, prepare(piece))
@@ -58,25 +57,26 @@ class LocalEngine:
             total += part
         return Lattice(total, statistic.exponent)
 
-    def map_blocks(self, source: Source, function: Callable[[Batch], T], *, stage: str) -> Iterator[T]:
+    def map_blocks(self, source: Source, function: Callable[[BatchT], T], *, stage: str) -> Iterator[T]:
         """Yield the function of each noise block in row order, a few I/O blocks ahead of the reader."""
 
-        def apply(batch: Batch) -> list[T]:
+        def apply(batch: BatchT) -> list[T]:
             return [function(piece) for piece in _pieces(batch)]
 
         for results in self._run(source, apply, stage):
             yield from results
 
-    def _run(self, source: Source, work: Callable[[Batch], T], stage: str) -> Iterator[T]:
+    def _run(self, source: Source, work: Callable[[BatchT], T], stage: str) -> Iterator[T]:
         rows = self.rows_per_block or block_rows(source.width)
-        total = None if source.rows is None else -(-source.rows // rows)
+        public = source.public_rows()
+        total = None if public is None else -(-public // rows)
         done = 0
         self.progress(stage, done, total)
         waiting: deque[Future[T]] = deque()
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
             try:
                 for batch in source.batches(rows):
-                    waiting.append(pool.submit(work, batch))
+                    waiting.append(pool.submit(work, cast(BatchT, batch)))
                     if len(waiting) > self.threads:
                         yield waiting.popleft().result()
                         done += 1
@@ -90,7 +90,7 @@ class LocalEngine:
                     future.cancel()
 
 
-def _pieces(batch: Batch) -> Iterator[Batch]:
+def _pieces(batch: BatchT) -> Iterator[BatchT]:
     """The batch in noise blocks: a batch starts on one, and small pieces stay in the cache."""
-    for start in range(0, batch.rows, NOISE_BLOCK):
-        yield batch.slice(start, min(start + NOISE_BLOCK, batch.rows))
+    for start in range(0, len(batch), NOISE_BLOCK):
+        yield batch.slice(start, min(start + NOISE_BLOCK, len(batch)))

@@ -1,0 +1,107 @@
+"""Statistics before noise are the same bits on any threads, block size, row order."""
+
+import os
+
+import numpy as np
+import pytest
+
+from adumbra.data.bounds import bound_rows, project
+from adumbra.data.encode import Encoder
+from adumbra.data.matrices import public_matrix
+from adumbra.data.schema import Schema
+from adumbra.data.sources import open_source
+from adumbra.engine.local import LocalEngine
+from adumbra.errors import InvalidInput
+from adumbra.numerics import NOISE_BLOCK
+from adumbra.relations import Neighbours
+from adumbra.statistics.moments import Gram, RowSum
+
+ROWS, WIDTH = 20_000, 12
+PERMUTATIONS = 100 if os.environ.get("ADUMBRA_FULL") else 20
+SCHEMA = Schema.numeric(WIDTH, lower=-1.0, upper=1.0)
+ENCODER = Encoder(SCHEMA)
+
+
+def table():
+    rng = np.random.default_rng(5)
+    return rng.uniform(-1.2, 1.2, (ROWS, WIDTH)) ** 3
+
+
+def prepare(batch):
+    return bound_rows(ENCODER.encode(batch), 0.7)
+
+
+def engines():
+    for threads in (1, 2):
+        for blocks in (1, 2, 16):
+            yield LocalEngine(threads=threads, rows_per_block=blocks * NOISE_BLOCK)
+
+
+def test_sum_and_gram_are_bit_identical_over_permutations_threads_and_blocks():
+    x = table()
+    everything = bound_rows(ENCODER.encode(next(open_source(x, SCHEMA).batches(32_768))), 0.7)
+    z = everything.units.astype(np.int64)
+    reference = {"gram": z.T @ z, "sum": z.sum(axis=0)}
+    rng = np.random.default_rng(6)
+    variants = list(engines())
+    for index in range(PERMUTATIONS):
+        order = rng.permutation(ROWS) if index else np.arange(ROWS)
+        source = open_source(x[order], SCHEMA)
+        for engine in variants if index < 5 else [variants[index % len(variants)]]:
+            for name, statistic in (("gram", Gram(width=WIDTH)), ("sum", RowSum(width=WIDTH))):
+                value = engine.fold(source, prepare, statistic, stage=name)
+                assert np.array_equal(value.units, reference[name])
+
+
+def test_projected_rows_are_bit_identical_over_threads_and_blocks():
+    x = table()
+    matrix = public_matrix("gaussian", WIDTH, 5, matrix_seed=3)
+    source = open_source(x, SCHEMA)
+    z = bound_rows(ENCODER.encode(next(source.batches(32_768))), 0.7)
+    reference = z.units.astype(np.int64) @ matrix.units.astype(np.int64)
+    for engine in engines():
+        parts = list(engine.map_blocks(source, lambda b: (b.start, project(prepare(b), matrix)), stage="rows"))
+        assert [start for start, _ in parts] == list(range(0, ROWS, NOISE_BLOCK))
+        assert np.array_equal(np.concatenate([part for _, part in parts]).astype(np.int64), reference)
+
+
+def test_a_float_gram_would_not_pass():
+    """The planted wrong: the same test on unquantised rows sees different bits."""
+    x = table()
+    order = np.random.default_rng(7).permutation(ROWS)
+    assert not np.array_equal(x.T @ x, x[order].T @ x[order])
+
+
+def test_progress_tells_stages_and_public_blocks():
+    seen = []
+    engine = LocalEngine(rows_per_block=NOISE_BLOCK, progress=lambda *args: seen.append(args))
+    engine.fold(open_source(table(), SCHEMA), prepare, RowSum(width=WIDTH), stage="mean")
+    assert seen[0] == ("mean", 0, 5)
+    assert seen[-1] == ("mean", 5, 5)
+
+
+def test_progress_hides_private_row_counts():
+    seen = []
+    schema = Schema.numeric(WIDTH, lower=-1.0, upper=1.0, neighbours=Neighbours.ADD_REMOVE)
+    engine = LocalEngine(rows_per_block=NOISE_BLOCK, progress=lambda *args: seen.append(args))
+    engine.fold(open_source(table(), schema), prepare, RowSum(width=WIDTH), stage="mean")
+    assert set(seen) == {("mean", 0, None)}
+
+
+def test_an_abandoned_map_stops_reading():
+    parts = LocalEngine(rows_per_block=NOISE_BLOCK).map_blocks(
+        open_source(table(), SCHEMA), lambda batch: batch.start, stage="rows"
+    )
+    assert next(parts) == 0
+    parts.close()
+
+
+@pytest.mark.parametrize("rows", [0, -NOISE_BLOCK, 100])
+def test_blocks_must_hold_whole_noise_blocks(rows):
+    with pytest.raises(InvalidInput, match=f"rows_per_block={rows}: must be a positive multiple of 4096"):
+        LocalEngine(rows_per_block=rows)
+
+
+def test_threads_must_be_positive():
+    with pytest.raises(InvalidInput, match="threads=-1: must be at least 1"):
+        LocalEngine(threads=-1)
