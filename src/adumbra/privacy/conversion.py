@@ -104,7 +104,10 @@ def pure_to_mu(epsilon: float) -> float:
 
 
 def bounded_range_to_mu(epsilon: float) -> float:
-    """The mu of an epsilon-bounded-range selection (exponential mechanism, Gumbel): as a pure epsilon/2."""
+    """The mu of an epsilon-bounded-range selection (exponential mechanism, Gumbel).
+
+    The same as of a pure epsilon/2 mechanism (Lemma 3).
+    """
     return pure_to_mu(epsilon / 2)
 
 
@@ -192,7 +195,7 @@ def _root(excess: Callable[[float], float], a: float, b: float) -> float:
 
 
 def _edge(excess: Callable[[float], float], x: float, *, safe: float, unsafe: float) -> float:
-    """The last float, going from `safe` to `unsafe`, at which nothing is exceeded; x is a guess near it."""
+    """The last float, from `safe` to `unsafe`, at which nothing is exceeded; x is a guess near it."""
     while excess(x) > 0:
         x = math.nextafter(x, safe)
     while excess(beyond := math.nextafter(x, unsafe)) <= 0:
