@@ -1,0 +1,233 @@
+"""The card of a release: what left, what it promises, and who declared what, as one JSON object.
+
+`build_card` makes it from public values only; `canonical` is its one byte form; `card_faults` holds it
+against the JSON Schema in the package. A card says a day but no time, and no duration, path or user
+name. Under add-remove nothing in it depends on the number of private rows.
+"""
+
+import datetime as dt
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from adumbra.errors import InvalidInput, require
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.relations import Neighbours, Unit
+
+FORMAT = "adumbra-release/1"
+UNSEALED = "0" * 64  # stands in `proof.content_sha256` while the card's own hash is taken
+
+Card = dict[str, Any]
+
+UNIT_SENTENCES = {
+    (Unit.ROW, Neighbours.REPLACE_ONE): (
+        "One whole row is protected: the release would look nearly the same had any one row been "
+        "any other. The number of rows is public."
+    ),
+    (Unit.ROW, Neighbours.ADD_REMOVE): (
+        "One whole row is protected, its presence too: the release would look nearly the same had "
+        "any one row been left out or added. The number of rows is private."
+    ),
+    (Unit.ELEMENT, Neighbours.ONE_ELEMENT): (
+        "One single value is protected: the release would look nearly the same had any one cell held "
+        "any other value within its column's bounds. A whole row, which is many values, is protected "
+        "less. The number of rows is public."
+    ),
+}
+
+ATTACKERS = {
+    (Unit.ROW, Neighbours.REPLACE_ONE): (
+        "Picture an attacker who knows every row but one, and who hesitates evenly between two "
+        "candidates for it"
+    ),
+    (Unit.ROW, Neighbours.ADD_REMOVE): (
+        "Picture an attacker who knows every other row, and who wonders at even odds whether one "
+        "more row is in the table"
+    ),
+    (Unit.ELEMENT, Neighbours.ONE_ELEMENT): (
+        "Picture an attacker who knows every value but one, and who hesitates evenly between two "
+        "candidates for it"
+    ),
+}
+
+
+def build_card(  # noqa: PLR0913 - one keyword a section; a config object would only repeat their names
+    *,
+    method: str,
+    config: Mapping[str, object],
+    guarantee: PrivacyGuarantee,
+    schema_dict: Mapping[str, object],
+    declared_by: str,
+    mechanisms: Sequence[Mapping[str, object]],
+    expected_error: Mapping[str, object],
+    ledger: Mapping[str, object],
+    about: Mapping[str, object],
+    limits: Sequence[str],
+    facts: Mapping[str, object],
+    adumbra_version: str,
+    before_dp: str = "not declared",
+) -> Card:
+    """The card without its files, which `storage.write_staged` adds; every argument is public."""
+    public_rows = guarantee.neighbours.rows_are_public
+    require(
+        public_rows or schema_dict.get("rows") is None,
+        "rows with neighbours=add-remove: it is private there; the schema must not say it",
+    )
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    pair = (guarantee.unit, guarantee.neighbours)
+    card = {
+        "format": FORMAT,
+        "about": {"title": f"Private release by {method}", "date": today, **about},
+        "guarantee": {
+            "variant": "pure" if guarantee.is_pure else "gaussian",
+            "value": guarantee.to_dict(),
+            "quoted": {"epsilon": guarantee.epsilon_at(guarantee.delta), "delta": guarantee.delta},
+            "sentence": guarantee.sentence(),
+            "attacker": attacker_gain(guarantee),
+        },
+        "unit": {
+            "unit": guarantee.unit,
+            "neighbours": guarantee.neighbours,
+            "sentence": UNIT_SENTENCES[pair],
+        },
+        "setting": {
+            "model": "central",
+            "interaction": "one release, fixed before the data was read",
+            "trust": "the curator and its machine saw the exact rows; this release shows them to nobody",
+        },
+        "public_inputs": {
+            "declared_by": declared_by,
+            "schema": schema_dict,
+            "unprotected": [
+                "column names, kinds, bounds, categories and the label column",
+                "the method and all of its parameters",
+                *(["the number of rows"] if public_rows else []),
+            ],
+        },
+        "accounting": {
+            "rule": "epsilons add up"
+            if guarantee.is_pure
+            else "squares of mu add up (Gaussian differential privacy)",
+            "scope": "this release alone; the ledger holds what the population has spent in all",
+            "ledger": ledger,
+        },
+        "before_dp": before_dp,
+        "method": {"name": method, "config": config, "adumbra_version": adumbra_version},
+        "mechanisms": list(mechanisms),
+        "accuracy": expected_error,
+        "limits": list(limits),
+        "facts": facts,
+        "proof": {"content_sha256": UNSEALED},
+    }
+    return _plain_object(card, "card")
+
+
+def attacker_gain(guarantee: PrivacyGuarantee) -> dict[str, object]:
+    """How often the best attack guesses right when it starts at even odds; rounded up, in words too.
+
+    Pure epsilon: the posterior is at most e^eps / (1 + e^eps) whatever was released, so the success rate
+    is too. Gaussian mu: the best test between N(0, 1) and N(mu, 1) is right with chance Phi(mu / 2),
+    averaged over the noise; a single output can be more telling than the average one.
+    """
+    if guarantee.epsilon is not None:
+        success = 1.0 / (1.0 + math.exp(-guarantee.epsilon))
+        rule = "e^epsilon / (1 + e^epsilon): bounds the belief after any output, so the success rate too"
+    else:
+        success = 0.5 * math.erfc(-float(guarantee.mu or 0.0) / 2.0 / math.sqrt(2.0))
+        rule = "Phi(mu / 2): bounds the success rate of the best test, averaged over the noise"
+    success = min(1.0, math.nextafter(success * (1.0 + 1e-14), 2.0))
+    percent = math.ceil(success * 1000.0) / 10.0
+    return {
+        "prior": 0.5,
+        "success_at_most": success,
+        "rule": rule,
+        "sentence": (
+            f"{ATTACKERS[guarantee.unit, guarantee.neighbours]}. A blind guess is right 50 % of the "
+            "time. With this release in hand, and any other knowledge and any computer, the guess is "
+            f"right at most {percent:g} % of the time."
+        ),
+    }
+
+
+def canonical(card: Mapping[str, object]) -> bytes:
+    """The one byte form of a card: sorted keys, two spaces, UTF-8, floats by repr, a final newline."""
+    return (
+        json.dumps(card, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    ).encode()
+
+
+def content_sha256(card: Card) -> str:
+    """The card's own hash: SHA-256 of its bytes with the digits of `content_sha256` set to zero."""
+    unsealed = {**card, "proof": {**card["proof"], "content_sha256": UNSEALED}}
+    return hashlib.sha256(canonical(unsealed)).hexdigest()
+
+
+def seal_card(card: Card) -> Card:
+    """The card with its own hash filled in."""
+    return {**card, "proof": {**card["proof"], "content_sha256": content_sha256(card)}}
+
+
+@cache
+def card_schema() -> dict[str, Any]:
+    """The JSON Schema of this format, from the package."""
+    text = resources.files("adumbra.release").joinpath("card.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def card_faults(card: object) -> tuple[str, ...]:
+    """Where the card breaks its JSON Schema: place and rule, never the offending (untrusted) value."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - a tenth of a second that plans need not pay
+
+    errors = Draft202012Validator(card_schema()).iter_errors(card)
+    places = (
+        ("/".join(map(str, error.absolute_path)) or "the whole card", error.validator)
+        for error in errors
+    )
+    return tuple(
+        f"card.json at {ascii(place)[1:-1]}: breaks the rule `{rule}`" for place, rule in places
+    )
+
+
+def plain(value: object, where: str) -> object:
+    """The value as JSON knows it; whatever JSON cannot hold exactly is refused."""
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        require(math.isfinite(value), f"{where}: holds a number that is not finite; a card cannot")
+        return value
+    if isinstance(value, str):
+        return _plain_text(value, where)
+    if isinstance(value, Mapping):
+        return _plain_object(value, where)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    raise InvalidInput(
+        f"{where}: a {type(value).__name__} has no place in a card; use numbers, text, lists and tables"
+    )
+
+
+def _plain_object(value: Mapping[Any, object], where: str) -> Card:
+    """A JSON object, its keys text."""
+    require(all(isinstance(key, str) for key in value), f"{where}: every name must be text")
+    return {_plain_text(key, where): plain(item, f"{where}.{key}") for key, item in value.items()}
+
+
+def _plain_text(value: str, where: str) -> str:
+    """Text that UTF-8 can hold, without a subclass around it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{where!a}: holds text that is not Unicode; a card cannot") from None
+    return str(value)

@@ -1,0 +1,289 @@
+"""One table or one set of arrays, to bytes and back: Parquet and safetensors, never pickle.
+
+The bytes depend on the rows alone: row groups are cut at fixed row numbers whatever the batches were,
+and no time, host or pandas metadata is written. What is read is untrusted: its shape is held against the
+card before anything is allocated.
+"""
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from adumbra.errors import InvalidInput, VerificationFailed, require
+
+GROUP_CELLS = 2**23  # cells a row group may hold: 64 MiB of float64
+GROUP_ROWS = 65536
+READ_FLOOR = 2**30  # bytes of memory that any table may ask for ...
+READ_RATIO = (
+    256  # ... and how many times its file's size a larger one may, unless the caller allows more
+)
+
+COLUMN_TYPES = frozenset(
+    [
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float",
+        "double",
+        "string",
+    ]
+)
+ARRAY_TYPES = {
+    "float64": "F64", "float32": "F32", "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
+    "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
+}  # fmt: skip
+
+# What the two readers raise on bytes that are not theirs; each becomes a named fault.
+UNREADABLE = (
+    pa.ArrowException,
+    SafetensorError,
+    OSError,
+    ValueError,
+    KeyError,
+    OverflowError,
+    MemoryError,
+)
+
+Columns = list[list[str]]
+AnyArray = NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class TableStream:
+    """Rows that come in batches; only a few batches are held at a time."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the card lists of one file."""
+
+    sha256: str
+    bytes: int
+
+    def to_dict(self) -> dict[str, object]:
+        """The card's entry."""
+        return {"sha256": self.sha256, "bytes": self.bytes}
+
+
+class HashingFile(io.RawIOBase):
+    """A new file that is hashed while it is written, and on disk once it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file = os.fdopen(os.open(path, flags, 0o644), "wb")
+        self._hash = hashlib.sha256()
+        self._size = 0
+
+    def writable(self) -> bool:
+        """Writing is all it does."""
+        return True
+
+    def tell(self) -> int:
+        """How many bytes are written; Parquet's footer points into them."""
+        return self._size
+
+    def write(self, data: "memoryview | bytes") -> int:  # type: ignore[override]
+        """Append and hash."""
+        self._hash.update(data)
+        self._file.write(data)
+        self._size += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Flush to the disk, not only to the system."""
+        if not self.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+        super().close()
+
+    def written(self) -> Written:
+        """Hash and size of what was written."""
+        return Written(self._hash.hexdigest(), self._size)
+
+
+def write_bytes(path: Path, content: bytes) -> Written:
+    """Write one small file."""
+    with HashingFile(path) as sink:
+        sink.write(content)
+    return sink.written()
+
+
+def write_table(path: Path, table: pa.Table | TableStream) -> tuple[Written, dict[str, object]]:
+    """Write rows as Parquet; returns the file's entry and the table's shape for the card."""
+    schema = stored_schema(table.schema)
+    batches = table.to_batches() if isinstance(table, pa.Table) else table.batches
+    names = [(field.name, str(field.type)) for field in schema]
+    rows = 0
+    with HashingFile(path) as sink:
+        writer = pq.ParquetWriter(
+            sink,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=[name for name, kind in names if kind == "string"],
+            use_byte_stream_split=[name for name, kind in names if kind in ("float", "double")],
+            write_statistics=False,
+            store_schema=False,  # the Arrow schema would bring extension types and metadata back
+        )
+        with writer:
+            for group in _row_groups(schema, iter(batches)):
+                writer.write_table(group, row_group_size=group.num_rows)
+                rows += group.num_rows
+    return sink.written(), {"rows": rows, "columns": [list(pair) for pair in names]}
+
+
+def stored_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema as it will be read back: plain types, no metadata."""
+    fields = [pa.field(field.name, _stored_type(field), nullable=field.nullable) for field in schema]
+    require(len(fields) > 0, "a table without columns: a release needs at least one column")
+    names = [field.name for field in fields]
+    require(len(set(names)) == len(names), "two columns of one name: rename one of them")
+    return pa.schema(fields)
+
+
+def _stored_type(field: pa.Field) -> pa.DataType:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    kind = pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+    message = (
+        f"column {field.name!r} of type {kind}: a release holds numbers, booleans and text; convert it"
+    )
+    require(str(kind) in COLUMN_TYPES, message)
+    return kind
+
+
+def _row_groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in groups of a size that depends on the schema only, each in one piece."""
+    size = max(1024, min(GROUP_ROWS, GROUP_CELLS // len(schema) // 1024 * 1024))
+    held: list[pa.Table] = []
+    count = 0
+    for batch in batches:
+        rest = pa.Table.from_batches([batch]).replace_schema_metadata(None).cast(schema)
+        while count + rest.num_rows >= size:
+            held.append(rest.slice(0, size - count))
+            yield pa.concat_tables(held).combine_chunks()
+            rest, held, count = rest.slice(size - count), [], 0
+        held, count = [*held, rest], count + rest.num_rows
+    if count:
+        yield pa.concat_tables(held).combine_chunks()
+
+
+def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> tuple[Written, dict[str, object]]:
+    """Write arrays as safetensors, by sorted name; returns the file's entry and the arrays' shapes."""
+    whole: dict[str, AnyArray] = {}
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name])
+        message = (
+            f"array {name!r} of type {array.dtype}: a release holds numbers and booleans; convert it"
+        )
+        require(array.dtype.name in ARRAY_TYPES, message)
+        whole[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(
+            array.shape
+        )
+    try:
+        save_file(whole, path)
+    except SafetensorError as error:
+        raise InvalidInput(
+            f"arrays: cannot be written as safetensors ({error}); check their names"
+        ) from None
+    with path.open("rb") as stored:
+        os.fsync(stored.fileno())
+        digest = hashlib.file_digest(stored, "sha256").hexdigest()
+    shapes = {
+        name: {"dtype": ARRAY_TYPES[a.dtype.name], "shape": list(a.shape)} for name, a in whole.items()
+    }
+    return Written(digest, path.stat().st_size), dict(shapes)
+
+
+def table_fault(path: Path, stated: Mapping[str, object]) -> str | None:
+    """Why this file is not the table that the card states, from its footer alone; None if it is."""
+    try:
+        with pq.ParquetFile(path) as file:
+            columns = [[field.name, str(field.type)] for field in file.schema_arrow]
+            rows = file.metadata.num_rows
+    except UNREADABLE:
+        return "is not a readable Parquet file"
+    same = [rows, columns] == [stated["rows"], stated["columns"]]
+    return None if same else "has other rows or columns than the card states"
+
+
+def read_table(path: Path, limit: int | None = None) -> pa.Table:
+    """The rows of one table, unless they would take more than `limit` bytes of memory."""
+    allowed = max(READ_FLOOR, READ_RATIO * path.stat().st_size) if limit is None else limit
+    try:
+        with pq.ParquetFile(path) as file:
+            text = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
+            _allow(_decoded_bytes(file.metadata), allowed, path)
+        # Text is read by its dictionary, which the file bounds, and measured before it is spread out.
+        with pq.ParquetFile(path, read_dictionary=text) as file:
+            table = file.read().replace_schema_metadata(None)
+        _allow(sum(_text_bytes(table[name]) for name in text), allowed, path)
+        return table.cast(stored_schema(table.schema))
+    except UNREADABLE:
+        raise VerificationFailed(f"data/{path.name}: is not a readable Parquet file") from None
+
+
+def _decoded_bytes(footer: pq.FileMetaData) -> int:
+    """A rough size in memory: what the footer claims, and at least eight bytes a cell."""
+    claimed = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+    return max(int(claimed), 8 * int(footer.num_rows) * int(footer.num_columns))
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """The size of a dictionary column once each row has its own text."""
+    lengths = (
+        pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() for chunk in column.chunks
+    )
+    return sum(length or 0 for length in lengths)
+
+
+def _allow(size: int, allowed: int, path: Path) -> None:
+    if size > allowed:
+        asked = f"asks for {size} bytes of memory, {allowed} allowed"
+        raise VerificationFailed(
+            f"data/{path.name}: {asked}; load it with a larger max_bytes if you trust it"
+        )
+
+
+def arrays_fault(path: Path, stated: Mapping[str, object]) -> str | None:
+    """Why this file does not hold the arrays that the card states, from its header; None if it does."""
+    try:
+        with safe_open(path, framework="np") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            found = {
+                name: {"dtype": s.get_dtype(), "shape": s.get_shape()} for name, s in slices.items()
+            }
+    except UNREADABLE:
+        return "is not a readable safetensors file"
+    return None if found == stated else "has other arrays than the card states"
+
+
+def read_array(path: Path, name: str) -> AnyArray:
+    """One array of the release."""
+    try:
+        with safe_open(path, framework="np") as file:
+            array: AnyArray = file.get_tensor(name)
+            return array
+    except UNREADABLE:
+        raise VerificationFailed(f"{path.name}: is not a readable safetensors file") from None

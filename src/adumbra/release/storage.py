@@ -1,0 +1,260 @@
+"""A release folder: written whole or not at all, and verified offline down to the last byte.
+
+    card.json            the card; lists SHA-256 and size of every other file, and seals itself
+    card.html            the same for people
+    data/<name>.parquet  released rows
+    model.safetensors    released arrays
+
+`write_staged` fills a new folder that the ledger then publishes by one rename. `verify` trusts nothing:
+only the members above, no links, sizes before contents, every hash, the card against its schema.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from adumbra.errors import InvalidInput, VerificationFailed, require
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.release import formats
+from adumbra.release.artifact import ReadOnDemand, Release
+from adumbra.release.card import Card, canonical, card_faults, content_sha256, plain, seal_card
+from adumbra.release.formats import AnyArray, TableStream
+
+__all__ = ["TableStream", "Verified", "find_faults", "load", "verify", "write_staged"]
+
+CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit
+MEMBER = re.compile(r"card\.json|card\.html|model\.safetensors|data/[a-z0-9][a-z0-9_-]{0,63}\.parquet")
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+Page = Callable[[Card], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """A release that is what its card says; `digest` names it, and its ledger knows it by that name."""
+
+    digest: str
+    card: Card
+    files: int
+    size: int
+
+
+def write_staged(
+    folder: Path,
+    *,
+    tables: Mapping[str, pa.Table | TableStream],
+    arrays: Mapping[str, AnyArray],
+    card: Card,
+    page: Page | None,
+) -> str:
+    """Write a whole release into a new folder, durably; returns its digest, the SHA-256 of card.json.
+
+    The main table is `data`, or else the first. The page is drawn from the card as it stands before the
+    page's own hash is added.
+    """
+    names = list(tables)
+    bad = [name for name in names if not NAME.fullmatch(name)]
+    require(not bad, f"table names {bad}: must be of a-z, 0-9, _ and -, at most 64 characters")
+    _make_folder(folder)
+    files: dict[str, object] = {}
+    shapes: dict[str, object] = {}
+    for name in names:
+        (folder / "data").mkdir(exist_ok=True)
+        written, shapes[name] = formats.write_table(folder / "data" / f"{name}.parquet", tables[name])
+        files[f"data/{name}.parquet"] = written.to_dict()
+    array_shapes: dict[str, object] = {}
+    if arrays:
+        written, array_shapes = formats.write_arrays(folder / "model.safetensors", arrays)
+        files["model.safetensors"] = written.to_dict()
+    main = "data" if "data" in names else next(iter(names), None)
+    contents = plain({"main": main, "tables": shapes, "arrays": array_shapes}, "contents")
+    card = {**card, "contents": contents, "files": files}
+    if page is not None:
+        written = formats.write_bytes(folder / "card.html", page(card).encode())
+        card = {**card, "files": {**files, "card.html": written.to_dict()}}
+    card = seal_card(card)
+    faults = card_faults(card)
+    require(not faults, "\n".join(faults))
+    raw = canonical(card)
+    require(
+        len(raw) <= CARD_LIMIT,
+        f"a card of {len(raw)} bytes: at most {CARD_LIMIT}; declare columns by groups",
+    )
+    digest = formats.write_bytes(folder / "card.json", raw).sha256
+    for directory in [*([folder / "data"] if names else []), folder, folder.parent]:
+        _sync_directory(directory)
+    return digest
+
+
+def _make_folder(folder: Path) -> None:
+    """A folder that nothing else is in."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        empty = next(folder.iterdir(), None) is None
+    except (FileExistsError, NotADirectoryError):
+        empty = False
+    require(empty, f"folder={folder}: must be new or empty")
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def load(folder: str | Path, *, max_bytes: int | None = None) -> Release:
+    """Verify a release, then open it; tables and arrays are read when first asked for.
+
+    A table that would fill more memory than its file explains is refused unless `max_bytes` allows it.
+    """
+    path = Path(folder)
+    card = verify(path).card
+    contents = card["contents"]
+
+    def table(name: str) -> pa.Table:
+        return formats.read_table(path / "data" / f"{name}.parquet", max_bytes)
+
+    def array(name: str) -> AnyArray:
+        return formats.read_array(path / "model.safetensors", name)
+
+    return Release(
+        tables=ReadOnDemand(tuple(contents["tables"]), table),
+        arrays=ReadOnDemand(tuple(contents["arrays"]), array),
+        card=card,
+        guarantee=PrivacyGuarantee.from_dict(card["guarantee"]["value"]),
+        path=path,
+    )
+
+
+def verify(folder: str | Path, *, digest: str | None = None) -> Verified:
+    """Check every byte of a release, offline; raises `VerificationFailed` with all faults, one a line.
+
+    Hashes inside the folder show accidents. Against a forger compare `digest` with the one that the
+    publisher or its ledger names.
+    """
+    faults, verified = find_faults(folder, digest=digest)
+    if verified is None:
+        raise VerificationFailed("\n".join(faults))
+    return verified
+
+
+def find_faults(
+    folder: str | Path, *, digest: str | None = None
+) -> tuple[tuple[str, ...], Verified | None]:
+    """All faults of a release, or none and what was verified."""
+    path = Path(folder)
+    require(path.is_dir(), f"folder={path}: is not a folder; give the folder of a release")
+    sizes, faults = _members(path)
+    if "card.json" not in sizes:
+        return (*faults, "card.json: is missing"), None
+    if sizes["card.json"] > CARD_LIMIT:
+        return (*faults, f"card.json: is larger than {CARD_LIMIT} bytes"), None
+    raw = (path / "card.json").read_bytes()
+    card = _parse(raw)
+    if card is None:
+        return (*faults, "card.json: is not a JSON object in canonical form"), None
+    found = hashlib.sha256(raw).hexdigest()
+    if digest not in (None, found):
+        faults.append("card.json: is not the release of the digest given")
+    broken = card_faults(card)
+    if broken:
+        return (*faults, *broken), None
+    if card["proof"]["content_sha256"] != content_sha256(card):
+        faults.append("card.json: its own hash is wrong")
+    faults += _guarantee_faults(card)
+    faults += _file_faults(path, sizes, card)
+    if faults:
+        return tuple(faults), None
+    return (), Verified(digest=found, card=card, files=len(sizes), size=sum(sizes.values()))
+
+
+def _members(folder: Path) -> tuple[dict[str, int], list[str]]:
+    """Sizes of the allowed regular files, and a fault for anything else that lies in the folder."""
+    sizes: dict[str, int] = {}
+    faults: list[str] = []
+    for name, status in _walk(folder):
+        if stat.S_ISREG(status.st_mode) and MEMBER.fullmatch(name):
+            sizes[name] = status.st_size
+        elif not (stat.S_ISDIR(status.st_mode) and name == "data"):
+            kind = "a link" if stat.S_ISLNK(status.st_mode) else "an unknown member"
+            faults.append(f"{ascii(name)[1:-1]}: {kind}; a release holds its listed files only")
+    return sizes, faults
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Everything in the folder and in its own `data`, by sorted name; links are not followed."""
+    for path in sorted(folder.iterdir()):
+        status = path.lstat()
+        yield path.name, status
+        if path.name == "data" and stat.S_ISDIR(status.st_mode):
+            yield from ((f"data/{inner.name}", inner.lstat()) for inner in sorted(path.iterdir()))
+
+
+def _parse(raw: bytes) -> Card | None:
+    """The card, if its bytes are the only ones that this card may have."""
+    try:
+        card = json.loads(raw)
+        known = isinstance(card, dict) and canonical(card) == raw
+    except (ValueError, RecursionError):
+        return None
+    return card if known else None
+
+
+def _guarantee_faults(card: Card) -> list[str]:
+    """The promise for machines must be a guarantee, for the unit that the card names."""
+    try:
+        guarantee = PrivacyGuarantee.from_dict(card["guarantee"]["value"])
+    except (InvalidInput, ValueError, TypeError, KeyError, AttributeError):
+        return ["card.json at guarantee/value: is not a guarantee"]
+    same = (guarantee.unit, guarantee.neighbours) == (card["unit"]["unit"], card["unit"]["neighbours"])
+    return (
+        [] if same else ["card.json: its guarantee is for another unit or relation than the card names"]
+    )
+
+
+def _file_faults(folder: Path, sizes: Mapping[str, int], card: Card) -> list[str]:
+    """Missing, unlisted, resized, altered or mislabelled files."""
+    listed, contents = card["files"], card["contents"]
+    faults = [
+        f"{name}: is not listed in the card" for name in sizes if name not in {"card.json", *listed}
+    ]
+    stated = {f"data/{name}.parquet" for name in contents["tables"]} | (
+        {"model.safetensors"} if contents["arrays"] else set()
+    )
+    if stated != set(listed) - {"card.html"} or contents["main"] not in {None, *contents["tables"]}:
+        faults.append("card.json: its contents are not its files")
+    for name, entry in listed.items():
+        if name not in sizes:
+            faults.append(f"{name}: is missing")
+        elif sizes[name] != entry["bytes"]:
+            faults.append(f"{name}: has {sizes[name]} bytes, the card says {entry['bytes']}")
+        elif _hash(folder / name) != entry["sha256"]:
+            faults.append(f"{name}: its hash is not the card's")
+        elif fault := _shape_fault(folder, name, contents):
+            faults.append(f"{name}: {fault}")
+    return faults
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as stored:
+        return hashlib.file_digest(stored, "sha256").hexdigest()
+
+
+def _shape_fault(folder: Path, name: str, contents: Card) -> str | None:
+    """Why an intact file is not the table or the arrays that the card describes."""
+    if name == "model.safetensors":
+        return formats.arrays_fault(folder / name, contents["arrays"])
+    table = contents["tables"].get(Path(name).stem)
+    return (
+        formats.table_fault(folder / name, table) if name != "card.html" and table is not None else None
+    )
