@@ -8,10 +8,11 @@ A proof file `x.proof.md` opens with front matter:
     ---
 
 Check all:        python tools/seal.py
-Reseal by hand:   python tools/seal.py --write FILE...     (after re-reading the proof: `make reseal`)
+Reseal by hand:   python tools/seal.py --write FILE...     (`make reseal PROOF=FILE`, after re-reading)
 
-Functions, classes, `Class.method` and module-level constants can be covered. The tree is written out by
-our own `skeleton`, because `ast.dump` differs between Python versions.
+The names may also stand below `covers:`, one a line after a dash. Functions, classes, `Class.method` and
+module-level constants can be covered. The tree is written out by our own `skeleton`, because `ast.dump`
+differs between Python versions.
 """
 
 import argparse
@@ -24,7 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONT = re.compile(r"\A---\n(?P<head>.*?)^---\n", re.DOTALL | re.MULTILINE)
-COVERS = re.compile(r"^covers:\s*\[(?P<names>[^\]]*)\]", re.MULTILINE)
+COVERS = re.compile(r"^covers:\s*(?:\[(?P<row>[^\]]*)\]|(?P<list>(?:\s*-[ ]+\S+)+))", re.MULTILINE)
+NAME = re.compile(r"[^\s,]+:[^\s,]+")
 SEAL = re.compile(r"^seal:[ \t]*(?P<seal>\S*)[ \t]*$", re.MULTILINE)
 DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -49,7 +51,7 @@ def read_proof(path: Path) -> Proof:
     seal = SEAL.search(front["head"]) if front else None
     if covers is None or seal is None:
         raise SealError(f"{path.name}: must open with front matter that has `covers: [...]` and `seal:`")
-    names = tuple(name.strip() for name in covers["names"].split(",") if name.strip())
+    names = tuple(NAME.findall(covers["row"] or covers["list"] or ""))
     if not names:
         raise SealError(f"{path.name}: covers nothing; name at least one module:function")
     return Proof(path, names, seal["seal"])
@@ -64,7 +66,7 @@ def compute_seal(covers: tuple[str, ...], source: Path) -> str:
 
 
 def find(name: str, source: Path) -> ast.AST:
-    """Return the syntax tree of `module:function`, `module:Class`, `module:Class.method` or `module:CONSTANT`."""
+    """Return the tree of `module:name`, where name is a function, Class, Class.method or CONSTANT."""
     module, _, qualified = name.partition(":")
     base = source.joinpath(*module.split("."))
     path = next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
@@ -128,11 +130,16 @@ def faults(proofs: list[Path], source: Path) -> list[str]:
                 found.append(
                     f"{path.name}: proof not re-read; the code it covers has changed. Read it against\n"
                     f"    {', '.join(proof.covers)}\n"
-                    f"  and then run `make reseal` (python tools/seal.py --write {path.name})"
+                    f"  and then run `make reseal PROOF={shown(path, source)}`"
                 )
         except SealError as error:
             found.append(str(error))
     return found
+
+
+def shown(path: Path, source: Path) -> Path:
+    """Return the path as one types it in the repository."""
+    return path.relative_to(source.parent)
 
 
 def find_proofs(source: Path) -> list[Path]:
