@@ -1,63 +1,37 @@
 """What is publicly known of a table, declared before a row is read and never fitted on rows.
 
-    Schema = columns (kind, bounds or categories, missing value) + label + unit + neighbours + n if public
+    Schema = columns (kind, bounds or categories, missing value) + label + unit + neighbours + public n
 
 A schema comes from TOML (`schema_file`), or from `Schema.numeric` for arrays.
 """
 
 import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import rfc8785
 
+from adumbra.data.schema_rules import MAX_ROWS, OWN_CATEGORY, Declaration, Kind, TableDeclaration
 from adumbra.errors import InvalidInput, require
-from adumbra.numerics import EXACT
-from adumbra.relations import Neighbours, Unit, require_legal
+from adumbra.relations import Neighbours, Unit
 
-OWN_CATEGORY = "category"  # `missing = "category"`: whatever is unreadable gets a category of its own
-MAX_ROWS = 2**32
+__all__ = ["MAX_ROWS", "OWN_CATEGORY", "Column", "ItemSpec", "Kind", "Pattern", "Schema"]
 
-Missing = float | str | bool | None
 Facts = dict[str, object]
 
 
-class Kind(StrEnum):
-    """How the values of a column are read."""
-
-    NUMBER = "number"
-    INTEGER = "integer"
-    CATEGORY = "category"
-    BOOLEAN = "boolean"
-    ITEMS = "items"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(Declaration):
     """One column; `missing` is the value that anything unreadable gets.
 
     By default that is the middle of the bounds, the first category, or false.
     """
 
-    name: str
-    kind: Kind
-    lower: float | None = None
-    upper: float | None = None
-    categories: tuple[str, ...] = ()
-    missing: Missing = None
-
     def __post_init__(self) -> None:
-        faults = column_faults(self)
+        faults = self.faults()
         require(not faults, "; ".join(f"column {self.name!r}, {message}" for _, message in faults))
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether the column has bounds (else it has levels)."""
-        return self.kind in (Kind.NUMBER, Kind.INTEGER)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -100,98 +74,6 @@ class Column:
         return given
 
 
-def column_faults(column: Column) -> list[tuple[str, str]]:
-    """Every broken rule of a column as (field, message)."""
-    faults: list[tuple[str, str]] = []
-    if not column.name:
-        faults.append(("name", "name='': a column needs a name"))
-    if column.is_numeric:
-        faults += _bound_faults(column)
-    elif column.lower is not None or column.upper is not None:
-        field = "lower" if column.lower is not None else "upper"
-        faults.append((field, f"kind={column.kind}: has no bounds; remove lower and upper"))
-    if column.kind is Kind.CATEGORY:
-        faults += _category_faults(column)
-    elif column.categories:
-        message = f"kind={column.kind}: has no categories; remove them or use kind='category'"
-        faults.append(("categories", message))
-    if column.kind is Kind.BOOLEAN and not isinstance(column.missing, bool | None):
-        faults.append(("missing", f"missing={column.missing!r}: a boolean column takes true or false"))
-    if column.kind is Kind.ITEMS:
-        faults.append(("kind", "kind=items: item sets are declared by [items], not as a column"))
-    return faults
-
-
-def _bound_faults(column: Column) -> list[tuple[str, str]]:
-    """The rules of bounds: both there, finite, in order, representable."""
-    lower, upper = column.lower, column.upper
-    absent = [name for name, value in (("lower", lower), ("upper", upper)) if value is None]
-    if lower is None or upper is None:
-        rule = (
-            f"a {column.kind} column needs bounds; declare what is publicly known, not what the data has"
-        )
-        return [(name, f"{name} is absent: {rule}") for name in absent]
-    faults = [
-        (name, f"{name}={value}: must be finite")
-        for name, value in (("lower", lower), ("upper", upper))
-        if not math.isfinite(value)
-    ]
-    if faults:
-        return faults
-    if not lower < upper:
-        return [("upper", f"lower={lower}, upper={upper}: lower must be below upper")]
-    if not math.isfinite(float(upper) - float(lower)):
-        return [
-            ("upper", f"lower={lower}, upper={upper}: the width must be a finite float64; narrow them")
-        ]
-    if column.kind is Kind.INTEGER:
-        faults += [
-            (name, f"{name}={value}: must be a whole number between -2^53 and 2^53")
-            for name, value in (("lower", lower), ("upper", upper))
-            if value != int(value) or abs(value) > EXACT
-        ]
-    return faults + _missing_number_faults(column, lower, upper)
-
-
-def _missing_number_faults(column: Column, lower: float, upper: float) -> list[tuple[str, str]]:
-    """A numeric column's missing value lies within its bounds."""
-    missing = column.missing
-    if missing is None:
-        return []
-    if isinstance(missing, bool | str):
-        return [("missing", f"missing={missing!r}: must be a number from {lower} to {upper}")]
-    if not lower <= missing <= upper:
-        return [("missing", f"missing={missing}: must lie within the bounds {lower} to {upper}")]
-    if column.kind is Kind.INTEGER and missing != int(missing):
-        return [("missing", f"missing={missing}: must be a whole number in an integer column")]
-    return []
-
-
-def _category_faults(column: Column) -> list[tuple[str, str]]:
-    """The rules of categories: some, no doubles, and a missing value among them."""
-    names = column.categories
-    if not names:
-        rule = (
-            "a category column lists its values; declare what is publicly known, not what the data has"
-        )
-        return [("categories", f"categories are absent: {rule}")]
-    faults = []
-    doubles = (
-        sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    )
-    if doubles:
-        faults.append(
-            ("categories", f"categories: {', '.join(map(repr, doubles))} twice; list each once")
-        )
-    if column.missing == OWN_CATEGORY and OWN_CATEGORY in names:
-        rule = "is both a category and the word for a category of its own; name another missing value"
-        faults.append(("missing", f"missing={OWN_CATEGORY!r}: {rule}"))
-    elif column.missing not in (None, OWN_CATEGORY) and column.missing not in names:
-        rule = "must be one of the categories, or 'category' for one of its own"
-        faults.append(("missing", f"missing={column.missing!r}: {rule}"))
-    return faults
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSpec:
     """Item sets: each row is a set of whole numbers from `lower` to `upper`, the public universe."""
@@ -203,10 +85,8 @@ class ItemSpec:
 
     def __post_init__(self) -> None:
         require(self.column != "", "items, column='': name the column that holds the sets")
-        require(
-            0 <= self.lower <= self.upper < 2**31,
-            f"items, lower={self.lower}, upper={self.upper}: need 0 <= lower <= upper < 2^31",
-        )
+        bounds = f"items, lower={self.lower}, upper={self.upper}"
+        require(0 <= self.lower <= self.upper < 2**31, f"{bounds}: need 0 <= lower <= upper < 2^31")
 
     @property
     def width(self) -> int:
@@ -238,8 +118,17 @@ class Schema:
     patterns: tuple[Pattern, ...] = ()
 
     def __post_init__(self) -> None:
-        require_legal(self.unit, self.neighbours)
-        faults = table_faults(self)
+        declared = TableDeclaration(
+            names=self.names,
+            is_open=bool(self.patterns),
+            has_items=self.items is not None,
+            unit=self.unit,
+            neighbours=self.neighbours,
+            label=self.label,
+            rows=self.rows,
+            max_rows=self.max_rows,
+        )
+        faults = declared.faults()
         require(not faults, "; ".join(message for _, message in faults))
 
     @property
@@ -322,7 +211,7 @@ class Schema:
 
     def to_toml(self) -> str:
         """The schema file; `Schema.parse` gives the same schema back."""
-        from adumbra.data.schema_file import write_schema  # noqa: PLC0415  (the file format builds on this module)
+        from adumbra.data.schema_text import write_schema  # noqa: PLC0415  (the file format builds on us)
 
         return write_schema(self)
 
@@ -341,7 +230,7 @@ class Schema:
         return read_schema(Path(path))
 
     @staticmethod
-    def numeric(
+    def numeric(  # noqa: PLR0913  (a shorthand for arrays; all but the bounds have defaults)
         n_columns: int,
         lower: float | Sequence[float],
         upper: float | Sequence[float],
@@ -372,28 +261,3 @@ def _one_each(value: float | Sequence[float], count: int, name: str) -> list[flo
     if len(values) != count:
         raise InvalidInput(f"{name}={len(values)} values: need one, or one for each of {count} columns")
     return values
-
-
-def table_faults(schema: Schema) -> list[tuple[str, str]]:
-    """Every broken rule between the parts of a schema, as (field, message)."""
-    faults: list[tuple[str, str]] = []
-    names = schema.names
-    if len(set(names)) < len(names):
-        doubles = sorted({name for name in names if names.count(name) > 1})
-        faults.append(
-            ("columns", f"columns {', '.join(map(repr, doubles))}: named twice; names must differ")
-        )
-    filled = bool(schema.columns or schema.patterns)
-    if schema.items is None and not filled:
-        faults.append(("columns", "columns are absent: declare [[columns]], [[groups]] or [items]"))
-    if schema.items is not None and filled:
-        faults.append(("items", "items: a table has either columns or item sets; keep one of them"))
-    if schema.label is not None and schema.label not in names and not schema.patterns:
-        faults.append(("label", f"label={schema.label!r}: is no column; name a declared one"))
-    if schema.rows is not None and not 1 <= schema.rows <= schema.max_rows:
-        faults.append(("rows", f"rows={schema.rows}: must lie between 1 and max_rows={schema.max_rows}"))
-    if schema.rows is not None and not schema.neighbours.rows_are_public:
-        faults.append(("rows", f"rows={schema.rows}: is private under {schema.neighbours}; remove it"))
-    if not 1 <= schema.max_rows <= MAX_ROWS:
-        faults.append(("max_rows", f"max_rows={schema.max_rows}: must lie between 1 and 2^32"))
-    return faults

@@ -1,0 +1,182 @@
+"""What a declaration may say: every rule of columns and tables, as (field, message) pairs.
+
+A message starts with the field it is about, so that a reader of a file finds the line.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+from adumbra.numerics import EXACT
+from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
+
+OWN_CATEGORY = "category"  # `missing = "category"`: whatever is unreadable gets a category of its own
+MAX_ROWS = 2**32
+_PUBLIC = "declare what is publicly known, not what the data has"
+
+Missing = float | str | bool | None
+Fault = tuple[str, str]
+
+
+class Kind(StrEnum):
+    """How the values of a column are read."""
+
+    NUMBER = "number"
+    INTEGER = "integer"
+    CATEGORY = "category"
+    BOOLEAN = "boolean"
+    ITEMS = "items"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """The fields of a column before anyone has checked them."""
+
+    name: str
+    kind: Kind
+    lower: float | None = None
+    upper: float | None = None
+    categories: tuple[str, ...] = ()
+    missing: Missing = None
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the column has bounds (else it has levels)."""
+        return self.kind in (Kind.NUMBER, Kind.INTEGER)
+
+    def faults(self) -> list[Fault]:
+        """Every rule that the column breaks."""
+        found: list[Fault] = []
+        if not self.name:
+            found.append(("name", "name='': a column needs a name"))
+        if self.is_numeric:
+            found += _bound_faults(self)
+        elif self.lower is not None or self.upper is not None:
+            field = "lower" if self.lower is not None else "upper"
+            found.append((field, f"{field}: a column of kind {self.kind} has no bounds; remove them"))
+        if self.kind is Kind.CATEGORY:
+            found += _category_faults(self)
+        elif self.categories:
+            message = (
+                f"categories: a column of kind {self.kind} has none; remove them or use kind='category'"
+            )
+            found.append(("categories", message))
+        if self.kind is Kind.BOOLEAN and not isinstance(self.missing, bool | None):
+            found.append(("missing", f"missing={self.missing!r}: a boolean column takes true or false"))
+        if self.kind is Kind.ITEMS:
+            found.append(("kind", "kind='items': item sets are declared by [items], not as a column"))
+        return found
+
+
+def _bound_faults(column: Declaration) -> list[Fault]:
+    """Bounds: both there, finite, in order, representable."""
+    lower, upper = column.lower, column.upper
+    if lower is None or upper is None:
+        absent = [name for name, value in (("lower", lower), ("upper", upper)) if value is None]
+        return [
+            (name, f"{name} is absent: a {column.kind} column needs bounds; {_PUBLIC}")
+            for name in absent
+        ]
+    ends = (("lower", lower), ("upper", upper))
+    faults = [
+        (name, f"{name}={value}: must be finite") for name, value in ends if not math.isfinite(value)
+    ]
+    if faults:
+        return faults
+    if not lower < upper:
+        return [("upper", f"upper={upper}: must be above lower={lower}")]
+    if not math.isfinite(float(upper) - float(lower)):
+        return [
+            ("upper", f"upper={upper}: the distance to lower={lower} is no float64; narrow the bounds")
+        ]
+    if column.kind is Kind.INTEGER:
+        faults += [
+            (name, f"{name}={value}: must be a whole number from -2^53 to 2^53")
+            for name, value in ends
+            if value != int(value) or abs(value) > EXACT
+        ]
+    return faults + _missing_number_faults(column, lower, upper)
+
+
+def _missing_number_faults(column: Declaration, lower: float, upper: float) -> list[Fault]:
+    """A numeric column's missing value lies within its bounds."""
+    missing = column.missing
+    if missing is None:
+        return []
+    if isinstance(missing, bool | str):
+        return [("missing", f"missing={missing!r}: must be a number from {lower} to {upper}")]
+    if not lower <= missing <= upper:
+        return [("missing", f"missing={missing}: must lie within the bounds, {lower} to {upper}")]
+    if column.kind is Kind.INTEGER and missing != int(missing):
+        return [("missing", f"missing={missing}: must be a whole number in an integer column")]
+    return []
+
+
+def _category_faults(column: Declaration) -> list[Fault]:
+    """Categories: some, no doubles, and a missing value among them."""
+    names = column.categories
+    if not names:
+        return [("categories", f"categories are absent: a category column lists its values; {_PUBLIC}")]
+    faults = []
+    doubles = doubled(names)
+    if doubles:
+        faults.append(("categories", f"categories: {doubles} more than once; list each once"))
+    if column.missing == OWN_CATEGORY and OWN_CATEGORY in names:
+        rule = "is a category and also means one of its own; name another missing value"
+        faults.append(("missing", f"missing={OWN_CATEGORY!r}: {rule}"))
+    elif column.missing not in (None, OWN_CATEGORY) and column.missing not in names:
+        rule = "must be one of the categories, or 'category' for one of its own"
+        faults.append(("missing", f"missing={column.missing!r}: {rule}"))
+    return faults
+
+
+def doubled(names: tuple[str, ...]) -> str:
+    """The names that occur more than once, quoted; empty if there is none."""
+    return ", ".join(repr(name) for name, times in Counter(names).items() if times > 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDeclaration:
+    """What is declared of a table besides the rules of each column."""
+
+    names: tuple[str, ...]
+    is_open: bool  # patterns wait for the data's names
+    has_items: bool
+    unit: Unit
+    neighbours: Neighbours
+    label: str | None
+    rows: int | None
+    max_rows: int
+
+    def faults(self) -> list[Fault]:
+        """Every rule that the table breaks."""
+        found: list[Fault] = []
+        if (self.unit, self.neighbours) not in LEGAL_PAIRS:
+            legal = ", ".join(f"{u}/{r}" for u, r in LEGAL_PAIRS)
+            message = (
+                f"neighbours={self.neighbours}: not legal with unit={self.unit}; use one of {legal}"
+            )
+            found.append(("neighbours", message))
+        filled = bool(self.names) or self.is_open
+        doubles = doubled(self.names)
+        if doubles:
+            found.append(("columns", f"columns {doubles}: declared more than once; names must differ"))
+        if not self.has_items and not filled:
+            found.append(("columns", "columns are absent: declare [[columns]], [[groups]] or [items]"))
+        if self.has_items and filled:
+            found.append(("items", "items: a table has either columns or item sets; keep one of them"))
+        if self.label is not None and self.label not in self.names and not self.is_open:
+            found.append(("label", f"label={self.label!r}: is no column; name a declared one"))
+        return found + self._row_faults()
+
+    def _row_faults(self) -> list[Fault]:
+        """The declared numbers of rows."""
+        found: list[Fault] = []
+        if not 1 <= self.max_rows <= MAX_ROWS:
+            found.append(("max_rows", f"max_rows={self.max_rows}: must lie between 1 and 2^32"))
+        if self.rows is not None and not self.neighbours.rows_are_public:
+            found.append(("rows", f"rows={self.rows}: is private under {self.neighbours}; remove it"))
+        elif self.rows is not None and not 1 <= self.rows <= self.max_rows:
+            found.append(("rows", f"rows={self.rows}: must lie between 1 and max_rows={self.max_rows}"))
+        return found

@@ -1,0 +1,143 @@
+"""Schema files out: a `Schema` as TOML, and the draft of one from names and storage types."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import pyarrow as pa
+
+from adumbra.data.columns import is_text, value_type
+from adumbra.data.schema import Schema
+from adumbra.data.schema_file import FORMAT, TODO
+
+Fields = dict[str, object]
+_NUMBERED = re.compile(r"^([^*?\[\]{}]*?)(0|[1-9]\d{0,8})([^*?\[\]{}\d]*)$")
+_SHORTEST_RANGE = 3  # from here on `prefix{0..2}` reads better than a list of names
+_HEAD = """\
+# Drafted from column names and storage types only. Replace every TODO by what is publicly known
+# (a codebook, a law, the range of a sensor), never by what the data holds: such bounds leak it.
+# `adumbra schema check` lists what is left to do.
+"""
+
+
+def write_schema(schema: Schema) -> str:
+    """The schema file; neighbouring columns that differ only by name become one group."""
+    table: Fields = {"unit": str(schema.unit), "neighbours": str(schema.neighbours)}
+    optional = {"rows": schema.rows, "label": schema.label, "declared_by": schema.declared_by or None}
+    table |= {name: value for name, value in optional.items() if value is not None}
+    table["max_rows"] = schema.max_rows
+    parts = [f"format = {_value(FORMAT)}\n", _section("[table]", table)]
+    if schema.items is not None:
+        spec = schema.items
+        items: Fields = {"column": spec.column, "lower": spec.lower, "upper": spec.upper}
+        items |= {"dictionary": spec.dictionary} if spec.dictionary is not None else {}
+        parts.append(_section("[items]", items))
+    cuts = sorted({0, len(schema.columns), *(pattern.at for pattern in schema.patterns)})
+    for start, stop in zip(cuts, [*cuts[1:], len(schema.columns)], strict=True):
+        here = [pattern for pattern in schema.patterns if pattern.at == start]
+        parts += [_section("[[groups]]", {"match": p.match, **_spec(p.template.facts())}) for p in here]
+        parts += _column_sections(column.facts() for column in schema.columns[start:stop])
+    return "\n".join(parts)
+
+
+def draft_schema(columns: Sequence[tuple[str, pa.DataType | None]]) -> str:
+    """A schema to fill in, from names and storage types (None: text, whose types are not declared)."""
+    item_columns = [name for name, storage in columns if storage is not None and _is_list(storage)]
+    if item_columns and len(item_columns) == len(columns):
+        body = [_section("[items]", {"column": item_columns[0], "universe": TODO})]
+    else:
+        drafts = [(name, _draft_fields(name, storage)) for name, storage in columns]
+        body = [
+            f"# column {_value(name)} of type {dict(columns)[name]} cannot be read and is left out\n"
+            for name, fields in drafts
+            if fields is None
+        ]
+        body += _column_sections(fields for _, fields in drafts if fields is not None)
+    table = _section("[table]", {"unit": TODO, "neighbours": TODO, "declared_by": TODO})
+    choices = '# label = "..."   the column to predict, if any\n# rows = ...      if n is public\n'
+    return "\n".join([f"{_HEAD}format = {_value(FORMAT)}\n", table + choices, *body])
+
+
+def _draft_fields(name: str, storage: pa.DataType | None) -> Fields | None:
+    """What a storage type tells of a column; None if it cannot be read."""
+    if storage is None or pa.types.is_null(storage):
+        return {"name": name, "kind": TODO}
+    plain = value_type(storage)
+    if pa.types.is_boolean(plain):
+        return {"name": name, "kind": "boolean"}
+    if is_text(plain):
+        return {"name": name, "kind": "category", "categories": [TODO]}
+    if pa.types.is_integer(plain):
+        return {"name": name, "kind": "integer", "lower": TODO, "upper": TODO}
+    if pa.types.is_floating(plain) or pa.types.is_decimal(plain):
+        return {"name": name, "kind": "number", "lower": TODO, "upper": TODO}
+    return None
+
+
+def _is_list(storage: pa.DataType) -> bool:
+    """Whether a column may hold item sets."""
+    is_list = pa.types.is_list(storage) or pa.types.is_large_list(storage)
+    return bool(is_list and pa.types.is_integer(storage.value_type))
+
+
+def _column_sections(columns: Iterable[Fields]) -> Iterator[str]:
+    """Sections of columns in order, neighbours with equal fields together."""
+    for _, run in groupby(columns, key=lambda fields: json.dumps(_spec(fields), sort_keys=True)):
+        members = list(run)
+        fields = _spec(members[0])
+        for title, names in _ranges([str(member["name"]) for member in members]):
+            if title is not None:
+                yield _section("[[groups]]", {"match": title, **fields})
+            elif len(names) > 1:
+                yield _section("[[groups]]", {"names": names, **fields})
+            else:
+                yield _section("[[columns]]", {"name": names[0], **fields})
+
+
+def _spec(fields: Fields) -> Fields:
+    """The fields of a column besides its name."""
+    return {name: value for name, value in fields.items() if name != "name"}
+
+
+def _ranges(names: list[str]) -> Iterator[tuple[str | None, list[str]]]:
+    """Split names into numbered ranges (with their pattern) and the rest (without one)."""
+    rest: list[str] = []
+    position = 0
+    while position < len(names):
+        found = _NUMBERED.match(names[position])
+        stop = position + 1
+        if found:
+            prefix, first, suffix = found.groups()
+            while stop < len(names) and names[stop] == f"{prefix}{int(first) + stop - position}{suffix}":
+                stop += 1
+        if found and stop - position >= _SHORTEST_RANGE:
+            if rest:
+                yield None, rest
+                rest = []
+            last = int(first) + stop - position - 1
+            yield f"{prefix}{{{first}..{last}}}{suffix}", names[position:stop]
+        else:
+            rest += names[position:stop]
+        position = stop
+    if rest:
+        yield None, rest
+
+
+def _section(title: str, fields: Fields) -> str:
+    """One TOML table."""
+    return "\n".join([title, *(f"{name} = {_value(value)}" for name, value in fields.items())]) + "\n"
+
+
+def _value(value: object) -> str:
+    """One TOML value."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        entries = [_value(entry) for entry in value]
+        line = f"[{', '.join(entries)}]"
+        return line if len(line) <= 90 else "[\n" + "".join(f"  {entry},\n" for entry in entries) + "]"
+    if isinstance(value, str):
+        # A JSON string is a TOML basic string, but for DEL, which TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
