@@ -1,0 +1,71 @@
+"""Adumbra: release a private outline of a high-dimensional table.
+
+The names below are the whole public interface. Each is imported when first used, so that
+`import adumbra` and `adumbra --help` stay fast.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from adumbra.version import __version__
+
+if TYPE_CHECKING:
+    from adumbra.data.schema import Schema
+    from adumbra.estimators import DPPro
+    from adumbra.mechanisms.base import Plan
+    from adumbra.mechanisms.dppro import DPProConfig
+    from adumbra.privacy.guarantee import PrivacyGuarantee
+    from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
+    from adumbra.release.artifact import Release
+    from adumbra.release.storage import load, verify
+    from adumbra.workflow import plan, release
+
+_HOMES = {
+    "DPPro": "adumbra.estimators",
+    "DPProConfig": "adumbra.mechanisms.dppro",
+    "Ledger": "adumbra.privacy.ledger",
+    "Plan": "adumbra.mechanisms.base",
+    "Population": "adumbra.privacy.ledger",
+    "PrivacyGuarantee": "adumbra.privacy.guarantee",
+    "Release": "adumbra.release.artifact",
+    "Schema": "adumbra.data.schema",
+    "create_ledger": "adumbra.privacy.ledger",
+    "load": "adumbra.release.storage",
+    "open_ledger": "adumbra.privacy.ledger",
+    "plan": "adumbra.workflow",
+    "release": "adumbra.workflow",
+    "verify": "adumbra.release.storage",
+}
+
+__all__ = [
+    "DPPro",
+    "DPProConfig",
+    "Ledger",
+    "Plan",
+    "Population",
+    "PrivacyGuarantee",
+    "Release",
+    "Schema",
+    "__version__",
+    "create_ledger",
+    "load",
+    "open_ledger",
+    "plan",
+    "release",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name on first use."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'adumbra' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__

@@ -1,0 +1,76 @@
+"""The `adumbra` command: a thin face over `workflow`; every heavy import waits for its command."""
+
+import sys
+from typing import NoReturn
+
+import typer
+
+from adumbra.cli import demo, ledger_commands, planning, release_views, schema_commands
+from adumbra.errors import AdumbraError
+from adumbra.version import __version__
+
+app = typer.Typer(
+    name="adumbra",
+    help="Release a private outline of a high-dimensional table.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"adumbra {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+    ),
+) -> None:
+    """Exit codes: 0 done, 2 bad input, 3 refused by the budget, 4 verification failed, 1 anything else."""
+
+
+app.command("demo")(demo.demo)
+app.command("plan")(planning.plan)
+app.command("methods")(planning.methods)
+app.command("release")(planning.release)
+app.command("inspect")(release_views.inspect)
+app.command("verify")(release_views.verify)
+app.add_typer(schema_commands.app, name="schema")
+app.add_typer(ledger_commands.app, name="ledger")
+
+
+def main() -> NoReturn:
+    """Run a command; an error of ours is one line (or one line a fault) on stderr and its exit code.
+
+    Anything else is reported by its type alone: the text of a foreign exception may hold a private value.
+    """
+    try:
+        app()
+    except AdumbraError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, BrokenPipeError):
+        sys.exit(130)
+    except Exception as error:  # noqa: BLE001 - the last fence before the terminal
+        kind = type(error).__name__
+        place = _innermost_frame(error)
+        typer.echo(f"error: internal fault ({kind} at {place}); its text is withheld, it may hold data", err=True)
+        sys.exit(1)
+    sys.exit(0)
+
+
+def _innermost_frame(error: Exception) -> str:
+    """Module and line of our own deepest frame: enough to report a defect, no value in it."""
+    place = "unknown"
+    trace = error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        if module.startswith("adumbra"):
+            place = f"{module}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

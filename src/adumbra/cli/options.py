@@ -1,0 +1,114 @@
+"""From `--method NAME --option name=value` to a frozen config: typed by the config's own fields."""
+
+import dataclasses
+import difflib
+import types
+import typing
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from adumbra.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from adumbra.workflow import Config
+
+
+def config_classes() -> dict[str, type]:
+    """The methods by the name that the command line gives them."""
+    from adumbra.mechanisms.dppro import DPProConfig  # noqa: PLC0415 - start-up time
+
+    return {"dppro": DPProConfig}
+
+
+def make_config(method: str, epsilon: float, delta: float, options: list[str]) -> "Config":
+    """Build a method's config; every unknown or unreadable option is named at once."""
+    classes = config_classes()
+    if method not in classes:
+        raise InvalidInput(f"method={method}: unknown; choose one of {', '.join(classes)}")
+    kind = classes[method]
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    values: dict[str, object] = {"epsilon": epsilon, "delta": delta}
+    faults = []
+    for option in options:
+        name, equals, text = option.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in fields:
+            faults.append(_unknown_option(method, option if not equals else name, sorted(fields)))
+            continue
+        try:
+            values[name] = _parse(text.strip(), hints[name])
+        except ValueError:
+            faults.append(f"option {name}={text}: must be {_describe(hints[name])}")
+    missing = [
+        name
+        for name, field in fields.items()
+        if name not in values
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+    ]
+    faults += [f"option {name}: is needed for method={method}; add -o {name}=..." for name in missing]
+    if faults:
+        raise InvalidInput("\n".join(faults))
+    return typing.cast("Config", kind(**values))
+
+
+def describe_options(method: str) -> list[tuple[str, str, str]]:
+    """Name, type and default of every option of a method."""
+    kind = config_classes()[method]
+    hints = typing.get_type_hints(kind)
+    rows = []
+    for field in dataclasses.fields(kind):
+        default = "needed" if field.default is dataclasses.MISSING else str(field.default)
+        rows.append((field.name, _describe(hints[field.name]), default))
+    return rows
+
+
+def _unknown_option(method: str, name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    return f"option {name}: is not an option of method={method} (write name=value); {hint}"
+
+
+def _parse(text: str, hint: object) -> object:  # noqa: PLR0911 - one return a type
+    """Read one value; raises ValueError where the text does not fit the type."""
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(text)
+    if hint is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(text)
+        return text.lower() == "true"
+    if hint in (int, float, str):
+        return typing.cast("type[int | float | str]", hint)(text)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if text.lower() == "none" and type(None) in arguments:
+            return None
+        for argument in arguments:
+            try:
+                return _parse(text, argument)
+            except ValueError:
+                continue
+        raise ValueError(text)
+    if origin is typing.Literal:
+        if text not in arguments:
+            raise ValueError(text)
+        return text
+    if origin is tuple:
+        return tuple(_parse(part.strip(), arguments[0]) for part in text.split(",") if part.strip())
+    raise ValueError(text)
+
+
+def _describe(hint: object) -> str:
+    """A type in words."""
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return " or ".join(str(member) for member in hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(_describe(argument) for argument in arguments)
+    if origin is typing.Literal:
+        return " or ".join(map(str, arguments))
+    if origin is tuple:
+        return f"a comma-separated list of {_describe(arguments[0])}s"
+    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "none"}
+    return names.get(typing.cast("type", hint), str(hint))

@@ -1,0 +1,176 @@
+"""`plan`, `methods` and `release`: say what it costs, then pay and do it."""
+
+import json as json_module
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from adumbra.engine.base import Progress
+    from adumbra.mechanisms.base import Plan
+    from adumbra.release.artifact import Release
+
+SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file (TOML).")]
+Method = Annotated[str, typer.Option("--method", help="The mechanism; `adumbra methods` lists them.")]
+Epsilon = Annotated[float, typer.Option("--epsilon", help="The budget of this release.")]
+Delta = Annotated[float, typer.Option("--delta", help="0 asks for pure epsilon; above 0 for Gaussian noise.")]
+Options = Annotated[list[str] | None, typer.Option("-o", "--option", help="A parameter, as name=value; repeat.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def plan(  # noqa: PLR0913 - one argument a flag
+    schema: SchemaFile,
+    method: Method,
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    option: Options = None,
+    json: AsJson = False,
+) -> None:
+    """Say what a release would cost and how wrong it would be; touches no data."""
+    from adumbra import workflow  # noqa: PLC0415 - start-up time
+    from adumbra.cli.options import make_config  # noqa: PLC0415
+    from adumbra.data.schema import Schema  # noqa: PLC0415
+
+    config = make_config(method, epsilon, delta, option or [])
+    planned = workflow.plan(config, Schema.read(schema))
+    if json:
+        typer.echo(json_module.dumps(plan_facts(planned), indent=2))
+    else:
+        show_plan(planned)
+
+
+def methods(json: AsJson = False) -> None:
+    """List the methods with their options."""
+    from adumbra.cli.options import config_classes, describe_options  # noqa: PLC0415
+
+    described = {name: describe_options(name) for name in config_classes()}
+    if json:
+        typer.echo(json_module.dumps({name: [list(row) for row in rows] for name, rows in described.items()}, indent=2))
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    for name, rows in described.items():
+        table = Table("option", "is", "default", title=f"--method {name}", title_justify="left", box=None)
+        for row in rows:
+            table.add_row(*row)
+        Console().print(table)
+
+
+def release(  # noqa: PLR0913 - one argument a flag
+    data: Annotated[str, typer.Argument(help="Parquet file, folder or glob, CSV, or FIMI .dat.")],
+    schema: SchemaFile,
+    method: Method,
+    epsilon: Epsilon,
+    ledger: Annotated[str, typer.Option("--ledger", help="Ledger file, or a PostgreSQL URL.")],
+    population: Annotated[str, typer.Option("--population", help="The registered population that pays.")],
+    out: Annotated[Path, typer.Option("--out", help="The new folder of the release.")],
+    delta: Delta = 0.0,
+    option: Options = None,
+    engine: Annotated[str, typer.Option("--engine", help="local, or dask for several processes.")] = "local",
+    before_dp: Annotated[
+        str, typer.Option("--before-dp", help="What was done to the rows before; goes on the card.")
+    ] = "not declared",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Plan, pay the ledger, release, and write the folder with its card and page."""
+    from adumbra import workflow  # noqa: PLC0415 - start-up time
+    from adumbra.cli.options import make_config  # noqa: PLC0415
+    from adumbra.data.schema import Schema  # noqa: PLC0415
+    from adumbra.data.sources import open_source  # noqa: PLC0415
+
+    config = make_config(method, epsilon, delta, option or [])
+    source = open_source(data, Schema.read(schema))
+    planned = workflow.plan(config, source.schema)
+    if not json:
+        show_plan(planned)
+    if not yes:
+        typer.confirm(f"Charge population {population} and release?", abort=True)
+    with progress_bar(quiet=json) as report:
+        made = workflow.release(
+            data,
+            config,
+            schema=source.schema,
+            ledger=ledger,
+            population=population,
+            out=out,
+            engine=make_engine(engine, report),
+            before_dp=before_dp,
+        )
+    show_release(made, out, json=json)
+
+
+def make_engine(name: str, report: "Progress") -> "object":
+    """The engine of that name."""
+    from adumbra.engine.local import LocalEngine  # noqa: PLC0415
+    from adumbra.errors import InvalidInput  # noqa: PLC0415
+
+    if name == "local":
+        return LocalEngine(progress=report)
+    raise InvalidInput(f"engine={name}: unknown; use local")
+
+
+def plan_facts(planned: "Plan") -> dict[str, object]:
+    """A plan as plain values."""
+    return {
+        "method": planned.method,
+        "guarantee": planned.guarantee.to_dict(),
+        "sentence": planned.guarantee.sentence(),
+        "noise": [noise.to_dict() for noise in planned.noise],
+        "expected": dict(planned.expected),
+        "notes": list(planned.notes),
+        "details": planned.details,
+    }
+
+
+def show_plan(planned: "Plan") -> None:
+    """Print a plan for a person."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    console.print(f"[bold]{planned.method}[/bold]  costs {planned.guarantee.sentence()}")
+    table = Table("noise for", "law", "scale", "sensitivity", box=None, padding=(0, 3, 0, 0))
+    for noise in planned.noise:
+        table.add_row(noise.purpose, noise.distribution, f"{noise.scale:.6g}", f"{noise.sensitivity:.6g}")
+    console.print(table)
+    for name, value in planned.expected.items():
+        console.print(f"  expected {name}: {value:.4g}", markup=False)
+    for note in planned.notes:
+        console.print(f"  {note}", markup=False)
+
+
+def show_release(made: "Release", out: Path, *, json: bool) -> None:
+    """Print where a release is."""
+    if json:
+        facts = {"out": str(out), "guarantee": made.guarantee.to_dict(), "contents": made.card["contents"]}
+        typer.echo(json_module.dumps(facts, indent=2))
+        return
+    typer.echo(f"released  {out}  ({made.guarantee.sentence()})")
+    typer.echo(f"page      {out / 'card.html'}")
+    typer.echo(f"check     adumbra verify {out}")
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> "Iterator[Progress]":
+    """Stages and public block counts as a bar on stderr; never a private count."""
+    if quiet:
+        yield lambda _stage, _done, _total: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def report(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield report

@@ -1,0 +1,124 @@
+"""Plan and release: the one place where mechanisms, ledger, storage and report meet.
+
+    plan -> reserve (durable) -> draw -> seal -> publish -> commit
+
+Before `reserve` only names, storage types and public counts are read. A crash after it is charged; what
+was sealed can be published later (`ledger resume`), and nothing is drawn twice under one id.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from adumbra.data.schema import Schema
+from adumbra.data.sources import Source, open_source
+from adumbra.engine.base import Engine
+from adumbra.engine.local import LocalEngine
+from adumbra.errors import InvalidInput, LedgerError, require
+from adumbra.mechanisms import dppro
+from adumbra.mechanisms.base import Draft, Plan
+from adumbra.mechanisms.dppro import DPProConfig
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.ledger import Ledger, open_ledger
+from adumbra.release.artifact import Release
+from adumbra.release.card import build_card
+from adumbra.release.storage import load, write_staged
+from adumbra.report.page import render
+from adumbra.version import __version__
+
+Config = DPProConfig
+
+LIMITS = (
+    "The guarantee covers this folder; whatever else is published about the same people adds to it.",
+    "It hides one unit's contribution, not what is true of the population as a whole.",
+    "Bounds, categories and labels were declared, not measured: a wrong one costs accuracy, never privacy.",
+    "Run time, memory and the machine itself are outside the guarantee.",
+)
+
+
+def plan(config: Config, schema: Schema) -> Plan:
+    """Cost, noise and expected error of a release; touches no data."""
+    match config:
+        case DPProConfig():
+            return dppro.plan(config, schema)
+    raise _unknown(config)
+
+
+def draw(source: Source, config: Config, *, engine: Engine, grant: Grant) -> Draft:
+    """Run a mechanism under a grant that was paid for."""
+    match config:
+        case DPProConfig():
+            return dppro.release(source, config, engine=engine, grant=grant)
+    raise _unknown(config)
+
+
+def release(  # noqa: PLR0913 - the door to everything: each keyword is one public decision
+    data: object,
+    config: Config,
+    *,
+    schema: Schema,
+    ledger: str | Path | Ledger,
+    population: str,
+    out: str | Path,
+    engine: Engine | None = None,
+    about: Mapping[str, object] | None = None,
+    before_dp: str = "not declared",
+) -> Release:
+    """Pay, draw, seal and publish one release into the new folder `out`."""
+    target = Path(out)
+    require(not target.exists(), f"out={target}: exists already; choose a new folder")
+    source = open_source(data, schema)
+    planned = plan(config, source.schema)
+    pin = source.pin()
+    request = {"config": config_facts(config), "schema": source.schema.digest()}
+    with _opened(ledger) as book:
+        entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
+        grant = book.draw(entry, planned.purposes)
+        draft = draw(source, config, engine=engine or LocalEngine(), grant=grant)
+        card = build_card(
+            method=planned.method,
+            config=config_facts(config),
+            guarantee=planned.guarantee,
+            schema_dict=source.schema.facts(),
+            declared_by=source.schema.declared_by,
+            mechanisms=[noise.to_dict() for noise in planned.noise],
+            expected_error=dict(planned.expected),
+            ledger={"entry": entry, **book.head().to_dict()},
+            about={"population": population, **(about or {})},
+            limits=[*planned.notes, *LIMITS],
+            facts=dict(draft.facts),
+            adumbra_version=__version__,
+            before_dp=before_dp,
+        )
+        staged = target.parent / f".{target.name}.{entry}.staged"
+        digest = write_staged(staged, tables=draft.tables, arrays=draft.arrays, card=card, page=render)
+        if source.pin() != pin:
+            raise LedgerError(f"entry={entry}: the data changed while it was read; nothing is published")
+        book.seal(entry, staged=staged, digest=digest)
+        book.publish(entry, target)
+        book.commit(entry)
+    return load(target)
+
+
+def config_facts(config: Config) -> dict[str, object]:
+    """Every public parameter by name, for the card and the ledger."""
+    facts = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
+
+
+@contextmanager
+def _opened(ledger: str | Path | Ledger) -> Iterator[Ledger]:
+    """The ledger itself, or the one at a location, closed afterwards."""
+    if isinstance(ledger, Ledger):
+        yield ledger
+        return
+    book = open_ledger(ledger)
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def _unknown(config: object) -> InvalidInput:
+    return InvalidInput(f"config of type {type(config).__name__}: no such mechanism; give one of its configs")
