@@ -1,0 +1,226 @@
+"""Squared distances between rows of a projected release: unbiased, with their error bars.
+
+    D(p, q) = |p - q|^2 - 2 k s2                    s2, kappa: variance and 4th cumulant of the noise
+    Var D   = Var|a R|^2 + 8 s2 |a|^2 + k (8 s2^2 + 2 kappa)
+
+a is the difference of the two encoded rows. Gaussian noise has kappa = 0, Laplace noise kappa = 3 s2^2
+(so that the last term is 14 k s2^2). The expectation is over the matrix and the noise: errors of
+different pairs share the matrix and are not independent; an interval holds for one pair at a time.
+
+Reference   Kenthapadi et al. 2013; Xu et al. 2017 (Algorithm 2, Theorem 3); Dhaliwal et al. 2019, whose
+            Claim 7 is corrected here (docs/explanation/projections.md).
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import chi2
+
+from adumbra.data.matrices import squared_length_variance
+from adumbra.errors import InvalidInput, require
+from adumbra.numerics import Array, Ints
+
+BLOCK = 1024  # rows of one side of a block of pairs: 8 MiB of distances
+INTERVALS = ("auto", "chi-square", "normal", "chebyshev")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseLaw:
+    """What is on every released number: centred, independent, of known variance."""
+
+    name: str  # "gaussian" or "laplace"
+    variance: float  # s2, the rounding to the grid included
+    fourth: float  # the fourth cumulant
+
+
+def gaussian_law(sigma: float, grid: float) -> NoiseLaw:
+    """The normal of standard deviation sigma, rounded to the grid (to exp(-2 pi^2 sigma^2/g^2))."""
+    return NoiseLaw(name="gaussian", variance=sigma**2 + grid**2 / 12.0, fourth=-(grid**4) / 120.0)
+
+
+def laplace_law(scale: float, grid: float) -> NoiseLaw:
+    """The discrete Laplace P(m) ~ q^|m| on the grid, q = exp(-g/b): close to 2 b^2 and 12 b^4."""
+    q, gap = math.exp(-grid / scale), -math.expm1(-grid / scale)
+    variance = 2.0 * q * (grid / gap) ** 2
+    fourth_moment = 2.0 * q * (1.0 + 10.0 * q + q * q) * (grid / gap) ** 4
+    return NoiseLaw(name="laplace", variance=variance, fourth=fourth_moment - 3.0 * variance**2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceModel:
+    """All that is needed to read distances off a release; every field is public and on its card."""
+
+    family: str  # of the projection
+    n_features: int  # d
+    n_components: int  # k
+    noise: NoiseLaw
+    unit: float = 1.0  # length of one released unit: squared distances are times unit^2
+
+    def variance(self, squared_distance: Array, fourth_power: float = 0.0) -> Array:
+        """Var D where the true squared distance is this; `fourth_power` is the sum of a_j^4 if known."""
+        square, s2, k = self.unit**2, self.noise.variance, self.n_components
+        rho2 = np.asarray(squared_distance, dtype=np.float64) / square
+        relative = squared_length_variance(self.family, 1.0, self.n_features, k)
+        own = squared_length_variance(self.family, 0.0, self.n_features, k, fourth_power=fourth_power)
+        drawn = relative * rho2**2 + own / square**2
+        noise = 8.0 * s2 * rho2 + k * (8.0 * s2**2 + 2.0 * self.noise.fourth)
+        return np.asarray(square**2 * (drawn + noise), dtype=np.float64)
+
+    def standard_error(self, estimates: Array) -> Array:
+        """The square root of the variance at the estimate itself, or at 0 where that is negative."""
+        return np.asarray(np.sqrt(self.variance(np.maximum(estimates, 0.0))), dtype=np.float64)
+
+    @property
+    def offset(self) -> float:
+        """2 k s2, what the noise adds to a squared distance on average, in the encoded unit."""
+        return 2.0 * self.n_components * self.noise.variance * self.unit**2
+
+    def averaged(self, left: int, right: int) -> "DistanceModel":
+        """The model of the distance between the means of `left` and of `right` disjoint rows."""
+        variance = self.noise.variance * (1.0 / left + 1.0 / right) / 2.0
+        fourth = self.noise.fourth * (1.0 / left**3 + 1.0 / right**3) / 2.0
+        return replace(self, noise=replace(self.noise, variance=variance, fourth=fourth))
+
+    def to_facts(self) -> dict[str, object]:
+        """Plain values for the card."""
+        return {
+            "family": self.family,
+            "n_features": self.n_features,
+            "n_components": self.n_components,
+            "noise": self.noise.name,
+            "noise_variance": self.noise.variance,
+            "noise_fourth_cumulant": self.noise.fourth,
+            "unit": self.unit,
+        }
+
+    @staticmethod
+    def from_facts(facts: Mapping[str, object]) -> "DistanceModel":
+        """Read back what `to_facts` wrote: the card has it at `facts`, `distances`."""
+        numbers = {}
+        for name in ("n_features", "n_components", "noise_variance", "noise_fourth_cumulant", "unit"):
+            value = facts.get(name)
+            if not isinstance(value, int | float):
+                raise InvalidInput(f"{name}: absent from these facts; give those of a projected release")
+            numbers[name] = value
+        law = NoiseLaw(
+            name=str(facts["noise"]),
+            variance=float(numbers["noise_variance"]),
+            fourth=float(numbers["noise_fourth_cumulant"]),
+        )
+        return DistanceModel(
+            family=str(facts["family"]),
+            n_features=int(numbers["n_features"]),
+            n_components=int(numbers["n_components"]),
+            noise=law,
+            unit=float(numbers["unit"]),
+        )
+
+
+def interval(
+    model: DistanceModel, estimates: Array, *, level: float = 0.95, method: str = "auto"
+) -> tuple[Array, Array]:
+    """Confidence limits for each squared distance, one pair at a time, clipped at 0.
+
+    chi-square   exact for a Gaussian matrix with Gaussian noise: |p-q|^2 = (rho^2/k + 2 s2) chi2_k
+    normal       estimate +- z standard errors at the estimate; good where many coordinates add up
+    chebyshev    the same with 1/sqrt(1 - level) for z; holds for any shape, if the standard error does
+    """
+    require(0.0 < level < 1.0, f"level={level}: must lie between 0 and 1")
+    require(method in INTERVALS, f"method={method}: unknown; use one of {', '.join(INTERVALS)}")
+    exact = model.family == "gaussian" and model.noise.name == "gaussian"
+    if method == "auto":
+        method = "chi-square" if exact else "normal"
+    tail, k = (1.0 - level) / 2.0, model.n_components
+    if method == "chi-square":
+        require(exact, f"method={method}: needs a gaussian matrix and gaussian noise; use 'normal'")
+        ratio = (np.asarray(estimates) + model.offset) * k
+        low = ratio / chi2.ppf(1.0 - tail, k) - model.offset
+        high = ratio / chi2.ppf(tail, k) - model.offset
+    else:
+        width = float(ndtri(1.0 - tail)) if method == "normal" else 1.0 / math.sqrt(1.0 - level)
+        error = width * model.standard_error(estimates)
+        low, high = estimates - error, estimates + error
+    return np.maximum(low, 0.0), np.maximum(high, 0.0)
+
+
+def pair_distances(model: DistanceModel, left: Array, right: Array) -> Array:
+    """D of row i of `left` with row i of `right`; may be negative, which is the price of no bias."""
+    _require_rows(model, left, right)
+    require(left.shape == right.shape, f"{len(left)} and {len(right)} rows: pairs need as many of both")
+    gap = left - right
+    return np.asarray(np.einsum("ij,ij->i", gap, gap) * model.unit**2 - model.offset)
+
+
+def block_distances(model: DistanceModel, left: Array, right: Array) -> Array:
+    """D of every row of `left` with every row of `right`."""
+    _require_rows(model, left, right)
+    middle = left.mean(axis=0)  # a common shift: the formula below then loses no digits
+    left, right = left - middle, right - middle
+    squares = np.einsum("ij,ij->i", left, left)[:, None] + np.einsum("ij,ij->i", right, right)
+    return np.asarray((squares - 2.0 * (left @ right.T)) * model.unit**2 - model.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class PairBlock:
+    """D of rows `row`, `row + 1`, ... with rows `column`, `column + 1`, ..."""
+
+    row: int
+    column: int
+    distances: Array
+
+
+def all_pairs(model: DistanceModel, rows: Array, *, block: int = BLOCK) -> Iterator[PairBlock]:
+    """Every pair once, in blocks on and above the diagonal; memory is one block, never n^2.
+
+    A block on the diagonal holds its pairs twice and each row with itself; take its upper triangle.
+    """
+    require(block >= 1, f"block={block}: must be at least 1")
+    _require_rows(model, rows, rows)
+    for i in range(0, len(rows), block):
+        for j in range(i, len(rows), block):
+            yield PairBlock(i, j, block_distances(model, rows[i : i + block], rows[j : j + block]))
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The nearest rows of each query, nearest first; all arrays are queries x count."""
+
+    rows: Ints
+    distances: Array  # unbiased for a pair fixed beforehand; a minimum over many pairs reads too low
+    standard_errors: Array
+
+
+def nearest(
+    model: DistanceModel, queries: Array, rows: Array, count: int, *, block: int = BLOCK
+) -> Nearest:
+    """The `count` rows with the smallest D for each query, found block by block."""
+    require(1 <= count <= len(rows), f"count={count}: must lie between 1 and the {len(rows)} rows")
+    found = np.empty((len(queries), 0), dtype=np.int64)
+    values = np.empty((len(queries), 0))
+    for j in range(0, len(rows), block):
+        part = block_distances(model, queries, rows[j : j + block])
+        places = np.broadcast_to(np.arange(j, j + part.shape[1]), part.shape)
+        found, values = np.concatenate([found, places], axis=1), np.concatenate([values, part], axis=1)
+        order = np.argsort(values, axis=1, kind="stable")[:, :count]
+        found, values = np.take_along_axis(found, order, 1), np.take_along_axis(values, order, 1)
+    return Nearest(found, values, model.standard_error(values))
+
+
+def centroid_distance(model: DistanceModel, left: Array, right: Array) -> tuple[float, DistanceModel]:
+    """D between the means of two disjoint groups, and the model that holds its error bars.
+
+    Means carry 1/n of the noise variance, so groups answer well where single rows are drowned.
+    """
+    _require_rows(model, left, right)
+    require(len(left) > 0 and len(right) > 0, "0 rows: a mean needs at least one")
+    mean_model = model.averaged(len(left), len(right))
+    pair = pair_distances(mean_model, left.mean(axis=0)[None], right.mean(axis=0)[None])
+    return float(pair[0]), mean_model
+
+
+def _require_rows(model: DistanceModel, left: Array, right: Array) -> None:
+    fits = all(side.ndim == 2 and side.shape[1] == model.n_components for side in (left, right))
+    require(fits, f"rows: must have the {model.n_components} columns of the release")
