@@ -101,9 +101,9 @@ def test_the_projection_is_the_integer_product(bound):
 
 @pytest.mark.parametrize("bound", [lambda x: bound_rows(x, 1.0), bound_elements])
 def test_a_projection_that_could_round_is_refused(bound):
-    rows = bound(np.zeros((1, 2**15)))
+    rows = bound(np.zeros((1, 2**17)))
     with pytest.raises(InvalidInput, match="too long for exact products"):
-        project(rows, matrix(np.full((2**15, 1), 2.0**31)))
+        project(rows, matrix(np.full((2**17, 1), 2.0**30)))
 
 
 @pytest.mark.parametrize("radius", [1.505, 0.3, 1.0, 7.0])

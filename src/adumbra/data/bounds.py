@@ -115,29 +115,34 @@ def clip_projected(exact: Array, exponent: int, radius: float) -> Lattice:
 def _into_ball(y: Array, limit: int) -> Array:
     """The nearest integers to y, shortened where needed so that sum z^2 <= limit holds in every row.
 
-    Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3), so without the
-    hair half of the rows that are clipped would break the integer check and be shrunk a second time.
+    Overwrites y. Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3), so
+    without the hair half of the rows that are clipped would break the check and be shrunk a second time.
     """
     square = np.einsum("ij,ij->i", y, y)
     radius = math.sqrt(limit)
     safe = max(radius - math.sqrt(y.shape[1]) / 2.0 - 1.0, 0.0)  # |rint(y)| <= |y| + sqrt(d)/2
     near = np.flatnonzero(~(square <= safe * safe))  # not `>`: NaN and overflow are near too
-    units = np.rint(y)
     if len(near) == 0:
-        return units
+        return np.rint(y, out=y)
     aim = max(radius - 4.0 - y.shape[1] / 2.0**17, 0.0)
-    checked = np.rint(_shorten(y[near], square[near], aim))
-    over = np.flatnonzero(np.einsum("ij,ij->i", checked, checked) > limit)
+    _shorten(y, square, aim)
+    units = np.rint(y, out=y)
+    checked = units if len(near) == len(units) else units[near]
+    over = near[np.einsum("ij,ij->i", checked, checked) > limit]
     while len(over):
-        checked[over] = np.trunc(checked[over] * _SHRINK)
-        over = over[np.einsum("ij,ij->i", checked[over], checked[over]) > limit]
-    units[near] = checked
+        units[over] = np.trunc(units[over] * _SHRINK)
+        over = over[np.einsum("ij,ij->i", units[over], units[over]) > limit]
     return units
 
 
-def _shorten(y: Array, square: Array, aim: float) -> Array:
-    """Scale rows longer than `aim` to it; NaN or an overflowing square makes the zero row."""
-    usable = np.isfinite(square)
-    length = np.sqrt(np.where(usable & (square > 0.0), square, 1.0))
-    factor = np.where(usable, np.minimum(1.0, aim / length), 0.0)
-    return np.nan_to_num(y, nan=0.0, posinf=0.0, neginf=0.0) * factor[:, None]
+def _shorten(y: Array, square: Array, aim: float) -> None:
+    """Scale rows longer than `aim` to it, in place; a NaN or overflowing square makes the zero row."""
+    lost = np.flatnonzero(~np.isfinite(square))
+    y[lost] = 0.0
+    square[lost] = 0.0
+    long = np.flatnonzero(square > aim * aim)
+    factor = aim / np.sqrt(square[long])
+    if len(long) == len(y):
+        y *= factor[:, None]
+    else:
+        y[long] *= factor[:, None]
