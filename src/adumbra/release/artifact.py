@@ -129,8 +129,10 @@ class Release:
 def off_grid(values: Array, grid: float) -> int:
     """How many values are not whole multiples of the power of two `grid`; a true release has none."""
     require(grid > 0 and math.frexp(grid)[0] == 0.5, f"grid={grid}: must be a power of two")
-    units = np.ldexp(
-        np.asarray(values, dtype=np.float64), 1 - math.frexp(grid)[1]
-    )  # exact: a change of exponent
-    with np.errstate(invalid="ignore"):
-        return int(np.count_nonzero(~(units == np.rint(units)) | np.isinf(units)))
+    given = np.asarray(values, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        units = np.ldexp(
+            given, 1 - math.frexp(grid)[1]
+        )  # exact but for overflow (whole) and underflow (not)
+        whole = (units == np.rint(units)) & np.isfinite(given) & ((units != 0) | (given == 0))
+    return int(whole.size - np.count_nonzero(whole))

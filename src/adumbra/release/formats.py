@@ -99,10 +99,6 @@ class HashingFile(io.RawIOBase):
         """Writing is all it does."""
         return True
 
-    def tell(self) -> int:
-        """How many bytes are written; Parquet's footer points into them."""
-        return self._size
-
     def write(self, data: "memoryview | bytes") -> int:  # type: ignore[override]
         """Append and hash."""
         self._hash.update(data)
@@ -238,6 +234,7 @@ def read_table(path: Path, limit: int | None = None) -> pa.Table:
         # Text is read by its dictionary, which the file bounds, and measured before it is spread out.
         with pq.ParquetFile(path, read_dictionary=text) as file:
             table = file.read().replace_schema_metadata(None)
+        table.validate(full=True)  # text that is not UTF-8 must not wait for the reader
         _allow(sum(_text_bytes(table[name]) for name in text), allowed, path)
         return table.cast(stored_schema(table.schema))
     except UNREADABLE:
