@@ -39,9 +39,15 @@ class Unsupported(InvalidInput):
 
 
 class BudgetRefused(AdumbraError):
-    """The population's cap does not allow this spend."""
+    """The population's cap does not allow this spend; the numbers are epsilon, as the message prints them."""
 
     exit_code = 3
+
+    def __init__(
+        self, message: str, *, asked: float | None = None, left: float | None = None, largest: float | None = None
+    ) -> None:
+        self.asked, self.left, self.largest = asked, left, largest
+        super().__init__(message)
 
 
 class VerificationFailed(AdumbraError):

@@ -1,0 +1,34 @@
+"""The budget ledger: no release without a durable charge."""
+
+from adumbra.privacy.ledger.check import Verified
+from adumbra.privacy.ledger.export import verify_export
+from adumbra.privacy.ledger.files import tree_digest
+from adumbra.privacy.ledger.fingerprint import Fingerprint
+from adumbra.privacy.ledger.ledger import Ledger, create_ledger, memory_ledger, open_ledger
+from adumbra.privacy.ledger.values import (
+    Currency,
+    Entry,
+    LedgerHead,
+    Overlap,
+    Population,
+    State,
+    Statement,
+)
+
+__all__ = [
+    "Currency",
+    "Entry",
+    "Fingerprint",
+    "Ledger",
+    "LedgerHead",
+    "Overlap",
+    "Population",
+    "State",
+    "Statement",
+    "Verified",
+    "create_ledger",
+    "memory_ledger",
+    "open_ledger",
+    "tree_digest",
+    "verify_export",
+]

@@ -1,0 +1,265 @@
+"""Populations and their budgets: register, charge, raise a cap, link, declare.
+
+Every function that changes something runs inside one write transaction, given by its `Chain`.
+
+Proof       ledger.proof.md, of `charge` and `link`.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, RowMapping, insert, select, update
+
+from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, Unsupported, require
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.privacy.ledger import money
+from adumbra.privacy.ledger.chain import Chain, read_events
+from adumbra.privacy.ledger.model import charges, entries, populations
+from adumbra.privacy.ledger.values import Currency, Population, State
+from adumbra.relations import Neighbours, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One population's row."""
+
+    population: Population
+    cap: int
+    spent: int
+
+    @property
+    def left(self) -> int:
+        """Units that may still be spent."""
+        return self.cap - self.spent
+
+
+def all_accounts(connection: Connection) -> list[Account]:
+    """Every population, by name."""
+    rows = connection.execute(select(populations).order_by(populations.c.name)).mappings()
+    return [_account(row) for row in rows]
+
+
+def lineage(connection: Connection, name: str) -> list[Account]:
+    """A population and its ancestors, itself first: all of them pay."""
+    found: list[Account] = []
+    wanted: str | None = name
+    while wanted is not None:
+        row = (
+            connection.execute(select(populations).where(populations.c.name == wanted))
+            .mappings()
+            .first()
+        )
+        if row is None:
+            raise LedgerError(
+                f"population={wanted}: not registered; run `adumbra ledger register {wanted}`"
+            )
+        found.append(_account(row))
+        wanted = found[-1].population.parent
+    return found
+
+
+def _account(row: RowMapping) -> Account:
+    population = Population(
+        name=row["name"],
+        unit=Unit(row["unit"]),
+        neighbours=Neighbours(row["neighbours"]),
+        epsilon=float(row["epsilon"]),
+        delta=float(row["delta"]),
+        owner=row["owner"],
+        purpose=row["purpose"],
+        parent=row["parent"] or None,
+    )
+    return Account(population, row["cap"], row["spent"])
+
+
+def register(chain: Chain, population: Population) -> None:
+    """Open an account; a child must count the same thing as its parent, and charges it."""
+    units = money.cap(population)
+    parent = population.parent
+    if parent is not None:
+        _require_alike(population, lineage(chain.connection, parent)[0].population)
+    taken = select(populations.c.name).where(populations.c.name == population.name)
+    if chain.connection.execute(taken).first() is not None:
+        raise LedgerError(f"population={population.name}: registered already; choose another name")
+    public = {
+        "population": population.name,
+        "unit": str(population.unit),
+        "neighbours": str(population.neighbours),
+        "currency": str(population.currency),
+        "epsilon": repr(float(population.epsilon)),
+        "delta": repr(float(population.delta)),
+        "cap": units,
+        "parent": parent or "",
+        "purpose": population.purpose,
+    }
+    chain.act("register", public, {"owner": population.owner})
+    row = {key: value for key, value in public.items() if key != "population"}
+    chain.connection.execute(
+        insert(populations).values(**row, name=population.name, spent=0, owner=population.owner)
+    )
+
+
+def _require_alike(child: Population, parent: Population) -> None:
+    """Unlike guarantees do not add, and a Gaussian spend cannot enter a pure account."""
+    if (child.unit, child.neighbours) != (parent.unit, parent.neighbours):
+        raise Unsupported(
+            f"population={child.name}: counts {child.unit}/{child.neighbours}, its parent {parent.name} "
+            f"{parent.unit}/{parent.neighbours}; register it with the parent's unit and relation"
+        )
+    if child.currency is Currency.GAUSSIAN and parent.currency is Currency.PURE:
+        raise Unsupported(
+            f"population={child.name}: has a delta, its parent {parent.name} is pure; register it without one"
+        )
+
+
+def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int]:
+    """What each account would pay; a guarantee that does not fit is refused with the reason."""
+    people = accounts[0].population
+    if (guarantee.unit, guarantee.neighbours) != (people.unit, people.neighbours):
+        raise Unsupported(
+            f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered for "
+            f"{people.unit}/{people.neighbours}; unlike guarantees do not add"
+        )
+    return [money.cost(guarantee, account.population) for account in accounts]
+
+
+def check(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> None:
+    """Refuse what cannot pass, without taking the write lock; `charge` decides again."""
+    accounts = lineage(connection, name)
+    if any(
+        units > account.left
+        for account, units in zip(accounts, prices(accounts, guarantee), strict=True)
+    ):
+        raise refusal(accounts, guarantee)
+
+
+def charge(chain: Chain, name: str, guarantee: PrivacyGuarantee) -> dict[str, int]:
+    """Charge a population and every ancestor, or refuse and change nothing: the gate of the whole system."""
+    accounts = lineage(chain.connection, name)
+    paid = {}
+    for account, units in zip(accounts, prices(accounts, guarantee), strict=True):
+        if not _pay(chain.connection, account.population.name, units):
+            raise refusal(accounts, guarantee)
+        paid[account.population.name] = units
+    return paid
+
+
+def _pay(connection: Connection, name: str, units: int) -> bool:
+    """Add to `spent` if, and only if, the cap allows it: one guarded statement."""
+    if units > money.MAX_UNITS:
+        return False
+    guarded = (
+        update(populations)
+        .where(populations.c.name == name, populations.c.spent + units <= populations.c.cap)
+        .values(spent=populations.c.spent + units)
+        .returning(populations.c.spent)
+    )
+    return connection.execute(guarded).first() is not None
+
+
+def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetRefused:
+    """Asked, left and the largest request that would pass, at the delta that was asked for."""
+    asked = guarantee.epsilon_at(guarantee.delta)
+    asked = asked if guarantee.is_pure else money.shown(asked)
+    narrowest = min(accounts, key=lambda account: room(account, guarantee.delta))
+    largest = room(narrowest, guarantee.delta)
+    people = narrowest.population
+    at = f" at delta={people.delta!r}" if people.delta else ""
+    advice = f"ask for at most {largest!r} or register" if largest > 0 else "register"
+    return BudgetRefused(
+        f"epsilon={asked!r} asked, {largest!r} left of {people.epsilon!r}{at} for population {people.name}; "
+        f"{advice} a new population",
+        asked=asked,
+        left=largest,
+        largest=largest,
+    )
+
+
+def room(account: Account, delta: float) -> float:
+    """The largest epsilon at this delta (0: pure) that the account can still pay."""
+    return money.affordable(account.left, account.population, delta)
+
+
+def raise_cap(chain: Chain, name: str, epsilon: float, reason: str) -> None:
+    """Raise a cap: a recorded act with a reason, shown in every later statement."""
+    account = lineage(chain.connection, name)[0]
+    raises = sum(
+        event["kind"] == "raise-cap" and event["population"] == name
+        for event in read_events(chain.connection, "public")
+    )
+    units = money.cap(replace(account.population, epsilon=epsilon), raises + 1)
+    if units <= account.cap:
+        raise InvalidInput(
+            f"epsilon={epsilon!r}: must be above the cap of {account.population.epsilon!r}"
+        )
+    before, after = repr(account.population.epsilon), repr(float(epsilon))
+    public = {
+        "population": name,
+        "before": before,
+        "epsilon": after,
+        "cap": units,
+        "reason": reason_of(reason),
+    }
+    chain.act("raise-cap", public)
+    row = update(populations).where(populations.c.name == name).values(cap=units, epsilon=after)
+    chain.connection.execute(row)
+
+
+def link(chain: Chain, name: str, parent: str, reason: str) -> None:
+    """Make a population the child of another; all it has spent is charged to its new ancestors."""
+    account = lineage(chain.connection, name)[0]
+    above = lineage(chain.connection, parent)
+    if account.population.parent is not None:
+        raise LedgerError(f"population={name}: is a child of {account.population.parent} already")
+    require(
+        name not in [other.population.name for other in above],
+        f"population={name}: cannot be its own ancestor",
+    )
+    _require_alike(account.population, above[0].population)
+    added: list[dict[str, object]] = []
+    for entry, guarantee in _live_guarantees(chain.connection, name):
+        for other, units in zip(above, prices(above, guarantee), strict=True):
+            if not _pay(chain.connection, other.population.name, units):
+                raise BudgetRefused(
+                    f"population={name}: what it has spent does not fit into {other.population.name}; "
+                    f"raise the cap of {other.population.name} first, with the reason written down"
+                )
+            added.append({"entry": entry, "population": other.population.name, "units": units})
+    chain.act(
+        "link", {"population": name, "parent": parent, "charges": added, "reason": reason_of(reason)}
+    )
+    chain.connection.execute(update(populations).where(populations.c.name == name).values(parent=parent))
+    if added:
+        chain.connection.execute(insert(charges), added)
+
+
+def _live_guarantees(connection: Connection, name: str) -> list[tuple[str, PrivacyGuarantee]]:
+    """Every charged spend of a population and its descendants."""
+    query = (
+        select(entries.c.id, entries.c.guarantee)
+        .join(charges, charges.c.entry == entries.c.id)
+        .where(charges.c.population == name, entries.c.state != str(State.VOID))
+        .order_by(entries.c.sequence)
+    )
+    rows = connection.execute(query).all()
+    return [(row.id, PrivacyGuarantee.from_dict(json.loads(row.guarantee))) for row in rows]
+
+
+def declare_different(chain: Chain, name: str, other: str, reason: str) -> None:
+    """A steward states that two populations hold different people, and why."""
+    require(name != other, f"population={name}: name two different populations")
+    for each in (name, other):
+        lineage(chain.connection, each)
+    first, second = sorted((name, other))
+    chain.act("declare-different", {"population": first, "other": second, "reason": reason_of(reason)})
+
+
+def reason_of(reason: str) -> str:
+    """A written reason: one printable line."""
+    text = reason.strip()
+    require(
+        0 < len(text) <= 400 and text.isprintable(),
+        "reason: write one printable line of 1 to 400 letters; it is public",
+    )
+    return text

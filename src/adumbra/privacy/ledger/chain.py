@@ -1,0 +1,121 @@
+"""The hash chain: canonical JSON (RFC 8785), SHA-256, one Ed25519 signature over each head.
+
+    hash_i = SHA-256(body_i || hash_(i-1)),   body_i = canonical JSON with its log, sequence, day and kind
+
+There are two chains. `public` holds what a reader of a release may know; its head goes into every card.
+`private` holds what may depend on the data or name people (source pins, paths, owners, fingerprints); it
+has a head of its own, so nothing of it can reach a card even as a hash.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from getpass import getuser
+from typing import Literal
+
+import rfc8785
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from sqlalchemy import Connection, insert, select, update
+
+from adumbra.errors import InvalidInput
+from adumbra.privacy.ledger.model import FORMAT, events, heads
+
+Log = Literal["public", "private"]
+LOGS: tuple[Log, ...] = ("public", "private")
+GENESIS = "0" * 64
+
+
+def canonical(value: object) -> bytes:
+    """RFC 8785 bytes of a JSON value; anything that is not JSON is the caller's mistake."""
+    try:
+        return bytes(rfc8785.dumps(value))  # type: ignore[arg-type]
+    except (rfc8785.CanonicalizationError, RecursionError) as error:
+        raise InvalidInput("request: must be JSON with finite numbers; integers below 2^53") from error
+
+
+def link_hash(body: bytes, previous: str) -> str:
+    """The hash of one event on top of the hash before it."""
+    return hashlib.sha256(body + bytes.fromhex(previous)).hexdigest()
+
+
+def head_message(ledger: str, log: str, sequence: int, digest: str) -> bytes:
+    """What the head's signature signs."""
+    return canonical(
+        {"format": FORMAT, "hash": digest, "ledger": ledger, "log": log, "sequence": sequence}
+    )
+
+
+def is_signed(public_key: str, message: bytes, signature: str) -> bool:
+    """Whether an Ed25519 signature holds; malformed keys and signatures do not."""
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(
+            bytes.fromhex(signature), message
+        )
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+class Chain:
+    """The two chains within one write transaction, whose head rows the transaction has locked."""
+
+    def __init__(self, connection: Connection, ledger: str, signing_key: Ed25519PrivateKey) -> None:
+        self.connection = connection
+        self.ledger = ledger
+        self._key = signing_key
+        rows = connection.execute(select(heads).order_by(heads.c.log).with_for_update())
+        self._heads = {row.log: (row.sequence, row.hash) for row in rows}
+
+    def sequence(self, log: Log) -> int:
+        """The sequence number of the last event."""
+        return self._heads[log][0]
+
+    def append(self, log: Log, kind: str, **fields: object) -> int:
+        """Append one event and sign the new head; returns its sequence number."""
+        previous, digest = self._heads[log]
+        sequence = previous + 1
+        body = canonical({"day": today(), "kind": kind, "log": log, "sequence": sequence, **fields})
+        digest = link_hash(body, digest)
+        signature = self._key.sign(head_message(self.ledger, log, sequence, digest)).hex()
+        self.connection.execute(
+            insert(events).values(log=log, sequence=sequence, body=body.decode(), hash=digest)
+        )
+        self.connection.execute(
+            update(heads)
+            .where(heads.c.log == log, heads.c.sequence == previous)
+            .values(sequence=sequence, hash=digest, signature=signature)
+        )
+        self._heads[log] = (sequence, digest)
+        return sequence
+
+    def act(
+        self, kind: str, public: Mapping[str, object], private: Mapping[str, object] | None = None
+    ) -> None:
+        """One act: what everybody may know, and beside it who did it and what only the steward may know."""
+        about = self.append("public", kind, **public)
+        self.append("private", kind, about=about, by=_user(), **(private or {}))
+
+
+@cache
+def _user() -> str:
+    """Who acts, as the system names them: a label for the steward, not a proof."""
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a user id without a name, as in many containers
+        return f"uid {os.getuid()}"
+
+
+def today() -> str:
+    """The day (UTC): no finer time is ever written, and order comes from the sequence."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def read_events(connection: Connection, log: Log) -> Iterator[dict[str, object]]:
+    """The bodies of one log, in order."""
+    query = select(events.c.body).where(events.c.log == log).order_by(events.c.sequence)
+    for row in connection.execute(query):
+        yield json.loads(row.body)

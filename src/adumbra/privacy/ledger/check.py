@@ -1,0 +1,209 @@
+"""`ledger verify`: chains, signatures, sums, states and guards, and a card's head against this history."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import Connection, Table, select
+from sqlalchemy import text as sql
+
+from adumbra.errors import AdumbraError, VerificationFailed
+from adumbra.privacy.ledger.chain import GENESIS, LOGS, Log, head_message, is_signed, link_hash
+from adumbra.privacy.ledger.model import (
+    FORMAT,
+    charges,
+    entries,
+    events,
+    guard_names,
+    heads,
+    keys,
+    populations,
+    present_guards,
+)
+from adumbra.privacy.ledger.replay import Book
+
+KEYS = ("fingerprint_key", "format", "ledger", "public_key", "signing_key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was found whole."""
+
+    events: int
+    private_events: int
+    populations: int
+    entries: int
+    head: str
+    card: bool  # whether a card was compared, too
+
+    def sentence(self) -> str:
+        """For people."""
+        card = "; the card's head is part of this history" if self.card else ""
+        return (
+            f"{self.events} public and {self.private_events} private events, {self.populations} populations and "
+            f"{self.entries} entries agree; head {self.head[:16]}{card}"
+        )
+
+
+def check(connection: Connection, card: Mapping[str, Any] | None) -> Verified:
+    """Raise `VerificationFailed` with every fault found, or say what was checked."""
+    faults = _guard_faults(connection)
+    known = {row.name: row.value for row in connection.execute(select(keys))}
+    logs = {log: _read_chain(connection, log, known, faults) for log in LOGS}
+    if not faults:
+        _check_keys(known, logs, faults)
+        book = _replay(logs, faults)
+        if not faults:
+            _compare_tables(connection, book, faults)
+    if card is not None:
+        faults += card_faults(connection, known, card)
+    if faults:
+        raise VerificationFailed("\n".join(faults))
+    last = connection.execute(select(heads.c.hash).where(heads.c.log == "public")).scalar_one()
+    return Verified(
+        events=len(logs["public"]),
+        private_events=len(logs["private"]),
+        populations=len(book.populations),
+        entries=len(book.entries),
+        head=last,
+        card=card is not None,
+    )
+
+
+def _guard_faults(connection: Connection) -> list[str]:
+    """The database itself: whole pages (SQLite), and every trigger in its place."""
+    missing = guard_names(connection.dialect.name) - present_guards(connection)
+    faults = [f"guard={name}: missing; the table could be rewritten" for name in sorted(missing)]
+    if (
+        connection.dialect.name == "sqlite"
+        and connection.execute(sql("PRAGMA integrity_check")).scalar() != "ok"
+    ):
+        faults.append("database: SQLite's integrity check failed")
+    return faults
+
+
+def _read_chain(
+    connection: Connection, log: Log, known: Mapping[str, str], faults: list[str]
+) -> list[dict[str, Any]]:
+    """The bodies of one log, after checking every link, the head and its signature."""
+    bodies = []
+    previous, sequence = GENESIS, 0
+    for row in connection.execute(select(events).where(events.c.log == log).order_by(events.c.sequence)):
+        sequence += 1
+        if row.sequence != sequence or row.hash != link_hash(row.body.encode(), previous):
+            faults.append(f"{log} event {row.sequence}: the chain is broken")
+            return []
+        body = json.loads(row.body)
+        if body.get("log") != log or body.get("sequence") != sequence:
+            faults.append(f"{log} event {sequence}: belongs elsewhere")
+        bodies.append(body)
+        previous = row.hash
+    head = connection.execute(select(heads).where(heads.c.log == log)).first()
+    if head is None or sequence == 0 or (head.sequence, head.hash) != (sequence, previous):
+        faults.append(f"{log} head: is not the end of the chain")
+    elif not is_signed(
+        known.get("public_key", ""),
+        head_message(known.get("ledger", ""), log, sequence, previous),
+        head.signature,
+    ):
+        faults.append(f"{log} head: its signature does not hold")
+    return bodies
+
+
+def _check_keys(
+    known: Mapping[str, str], logs: Mapping[Log, list[dict[str, Any]]], faults: list[str]
+) -> None:
+    """The keys are those that the first events speak of."""
+    if tuple(sorted(known)) != KEYS:
+        faults.append("keys: not the five that belong there")
+        return
+    first, companion = logs["public"][0], logs["private"][0]
+    try:
+        signing = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
+        secret_hash = hashlib.sha256(bytes.fromhex(known["fingerprint_key"])).hexdigest()
+        public = signing.public_key().public_bytes_raw().hex()
+    except ValueError:
+        faults.append("keys: not readable")
+        return
+    said = (first.get("format"), first.get("ledger"), first.get("public_key"))
+    holds = (
+        first["kind"] == companion["kind"] == "init"
+        and said == (FORMAT, known["ledger"], known["public_key"])
+        and known["format"] == FORMAT
+        and public == known["public_key"]
+        and companion.get("fingerprint_key_hash") == secret_hash
+    )
+    if not holds:
+        faults.append("keys: not those of the first event")
+
+
+def _replay(logs: Mapping[Log, list[dict[str, Any]]], faults: list[str]) -> Book:
+    """Rebuild the tables from the events; an event that could not have happened is a fault."""
+    companions: dict[int, dict[str, Any]] = {}
+    for event in logs["private"]:
+        if event["kind"] != "fingerprint":
+            companions[event["about"]] = event
+    book = Book()
+    for event in logs["public"]:
+        try:
+            private = companions.pop(event["sequence"])
+            if private["kind"] != event["kind"]:
+                faults.append(f"public event {event['sequence']}: its private part is of another kind")
+            book.apply(event, private)
+        except (AdumbraError, KeyError, TypeError, ValueError) as error:
+            faults.append(
+                f"public event {event['sequence']}: could not have happened ({type(error).__name__})"
+            )
+            return book
+    faults += [f"private event about {about}: no such public event" for about in companions]
+    return book
+
+
+def _compare_tables(connection: Connection, book: Book, faults: list[str]) -> None:
+    """Every row of the three tables against the rebuilt ones."""
+    rebuilt = [{"entry": e, "population": p, "units": units} for (e, p), units in book.charges.items()]
+    for table, rows in (
+        (populations, list(book.populations.values())),
+        (entries, list(book.entries.values())),
+        (charges, rebuilt),
+    ):
+        expected = _by_key(table, rows)
+        found = _by_key(table, [dict(row) for row in connection.execute(select(table)).mappings()])
+        for key in sorted(expected.keys() | found.keys()):
+            if expected.get(key) != found.get(key):
+                faults.append(f"{table.name} {'/'.join(key)}: does not agree with the log")
+
+
+def _by_key(table: Table, rows: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
+    return {tuple(str(row[column.name]) for column in table.primary_key): row for row in rows}
+
+
+def card_faults(connection: Connection, known: Mapping[str, str], card: Mapping[str, Any]) -> list[str]:
+    """Whether the head that a card carries is an earlier (or the present) state of this ledger."""
+    try:
+        head = card["ledger"]
+        entry = str(head["entry"])
+        sequence, digest = int(head["sequence"]), str(head["hash"])
+        message = head_message(str(head["ledger"]), "public", sequence, digest)
+        signed = is_signed(str(head["public_key"]), message, str(head["signature"]))
+    except (KeyError, TypeError, ValueError):
+        return ["card: has no readable ledger head"]
+    if head["public_key"] != known.get("public_key") or head["ledger"] != known.get("ledger"):
+        return ["card: was issued by another ledger"]
+    if not signed:
+        return ["card: the signature of its ledger head does not hold"]
+    place = (events.c.log == "public", events.c.sequence == sequence)
+    found = connection.execute(select(events.c.hash).where(*place)).scalar()
+    if found is None:
+        return [f"card: issued at event {sequence}, which this ledger no longer has; it was rolled back"]
+    if found != digest:
+        return [
+            f"card: event {sequence} is not the one it was issued at; this ledger's history was rewritten"
+        ]
+    row = connection.execute(select(entries.c.state).where(entries.c.id == entry)).scalar()
+    if row not in ("drawn", "sealed", "publishing", "published"):
+        return [f"card: entry {entry} was not drawn in this ledger"]
+    return []

@@ -1,0 +1,309 @@
+"""The ledger: who may still spend how much, what was spent, and where each spend stands."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import URL, Connection, insert, inspect, select
+
+from adumbra.errors import LedgerError, VerificationFailed
+from adumbra.privacy.grant import Grant, open_grant
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.privacy.ledger import accounts, faults, files, protocol, statements, tripwire
+from adumbra.privacy.ledger.chain import GENESIS, LOGS, Chain
+from adumbra.privacy.ledger.check import Verified, check
+from adumbra.privacy.ledger.export import write_export
+from adumbra.privacy.ledger.fingerprint import Fingerprint
+from adumbra.privacy.ledger.model import FORMAT, create_all, heads, keys
+from adumbra.privacy.ledger.store import Store, check_file, parse_location
+from adumbra.privacy.ledger.values import LedgerHead, Population, State, Statement
+
+
+class Ledger:
+    """An open ledger; every method is one durable act or one consistent reading."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        with store.read() as connection:
+            if not inspect(connection).has_table(keys.name):
+                raise LedgerError(
+                    f"ledger={store.name}: not a ledger; make one with `adumbra ledger init`"
+                )
+            known = {row.name: row.value for row in connection.execute(select(keys))}
+        if known.get("format") != FORMAT:
+            raise LedgerError(
+                f"ledger={store.name}: its format is not {FORMAT}; use the version that made it"
+            )
+        self._id = known["ledger"]
+        self._public_key = known["public_key"]
+        self._fingerprint_key = bytes.fromhex(known["fingerprint_key"])
+        self._signing_key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
+
+    def close(self) -> None:
+        """Close the connections; the ledger can be opened again."""
+        self._store.close()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Populations
+
+    def register(self, population: Population) -> None:
+        """Open an account for a population."""
+        with self._acts() as chain:
+            accounts.register(chain, population)
+
+    def populations(self) -> tuple[Population, ...]:
+        """Every registered population, by name."""
+        with self._store.read() as connection:
+            return tuple(account.population for account in accounts.all_accounts(connection))
+
+    def raise_cap(self, population: str, epsilon: float, reason: str) -> None:
+        """Raise a cap for a written reason; it stays visible for ever."""
+        with self._acts() as chain:
+            accounts.raise_cap(chain, population, epsilon, reason)
+
+    def link(self, population: str, parent: str, reason: str) -> None:
+        """Make a population the child of another; what it has spent is charged there too."""
+        with self._acts() as chain:
+            accounts.link(chain, population, parent, reason)
+
+    def declare_different(self, population: str, other: str, reason: str) -> None:
+        """Record that two populations hold different people."""
+        with self._acts() as chain:
+            accounts.declare_different(chain, population, other, reason)
+
+    # One spend
+
+    def reserve(
+        self,
+        population: str,
+        guarantee: PrivacyGuarantee,
+        *,
+        request: Mapping[str, object],
+        source_pin: str,
+    ) -> str:
+        """Charge a population, durably, before any row is read; returns the entry's id.
+
+        Raises `BudgetRefused` with asked, left and largest; nothing has changed then.
+        """
+        with self._store.read() as connection:
+            accounts.check(connection, population, guarantee)
+        faults.checkpoint("reserve: before")
+        with self._acts() as chain:
+            entry = protocol.reserve(chain, population, guarantee, request, source_pin)
+            faults.checkpoint("reserve: written, not committed")
+        faults.checkpoint("reserve: committed")
+        return entry
+
+    def draw(self, entry_id: str, purposes: Sequence[str]) -> Grant:
+        """Mark the entry as drawn, durably, then make its grant with a fresh secret; once per id."""
+        faults.checkpoint("draw: before")
+        with self._acts() as chain:
+            guarantee = protocol.draw(chain, entry_id, purposes)
+            faults.checkpoint("draw: written, not committed")
+        faults.checkpoint("draw: committed, no secret yet")
+        return open_grant(entry_id, guarantee, tuple(purposes), self.head().hash)
+
+    def seal(self, entry_id: str, *, staged: Path, digest: str) -> None:
+        """Flush the staged folder to disk, then record its digest."""
+        faults.checkpoint("seal: before the flush")
+        files.flush_tree(staged)
+        faults.checkpoint("seal: flushed")
+        with self._acts() as chain:
+            protocol.seal(chain, entry_id, staged, digest)
+            faults.checkpoint("seal: written, not committed")
+        faults.checkpoint("seal: committed")
+
+    def publish(self, entry_id: str, target: Path) -> None:
+        """Record the target, then move the sealed folder there by one atomic rename."""
+        with self._store.read() as connection:
+            staged = Path(protocol.load(connection, entry_id)["staged"])
+        faults.checkpoint("publish: before")
+        files.require_free(target)
+        files.require_same_file_system(staged, target)
+        with self._acts() as chain:
+            protocol.publish(chain, entry_id, target)
+            faults.checkpoint("publish: written, not committed")
+        faults.checkpoint("publish: committed, not moved")
+        self._move(staged, target)
+
+    def commit(self, entry_id: str) -> None:
+        """Record that the release is out."""
+        with self._store.read() as connection:
+            target = Path(protocol.load(connection, entry_id)["target"])
+        faults.checkpoint("commit: before")
+        if not target.is_dir():
+            raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
+        with self._acts() as chain:
+            protocol.commit(chain, entry_id)
+            faults.checkpoint("commit: written, not committed")
+        faults.checkpoint("commit: committed")
+
+    def resume(
+        self,
+        entry_id: str,
+        target: Path | None = None,
+        *,
+        digest_of: Callable[[Path], str] = files.tree_digest,
+    ) -> Path:
+        """Finish a sealed entry after a crash: publish the same bytes, checked by their digest; idempotent."""
+        with self._store.read() as connection:
+            row = protocol.load(connection, entry_id)
+        state = State(row["state"])
+        if state not in (State.SEALED, State.PUBLISHING, State.PUBLISHED):
+            raise LedgerError(
+                f"entry={entry_id}: is {state}, nothing is sealed; {protocol.REMEDY[state]}"
+            )
+        place = row["target"] or target
+        if not place:
+            raise LedgerError(
+                f"entry={entry_id}: sealed without a target; say where it shall be published"
+            )
+        staged, place = Path(row["staged"]), Path(place)
+        current = staged if staged.is_dir() else place
+        if digest_of(current) != row["digest"]:
+            raise VerificationFailed(
+                f"entry={entry_id}: the bytes at {current} are not those that were sealed"
+            )
+        faults.checkpoint("resume: checked")
+        if state is State.SEALED:
+            self.publish(entry_id, place)
+        elif current == staged:
+            self._move(staged, place)
+        else:
+            files.flush_move(staged, place)
+        if state is not State.PUBLISHED:
+            self.commit(entry_id)
+        return place
+
+    def void(self, entry_id: str, reason: str) -> None:
+        """Give a reservation up before anything was drawn; the only act that lowers `spent`."""
+        with self._acts() as chain:
+            protocol.void(chain, entry_id, reason)
+
+    def _move(self, staged: Path, target: Path) -> None:
+        files.move(staged, target)
+        faults.checkpoint("publish: moved, not flushed")
+        files.flush_move(staged, target)
+        faults.checkpoint("publish: moved and flushed")
+
+    # Reading
+
+    def show(self, population: str | None = None) -> tuple[Statement, ...]:
+        """The statement of one population, or of all."""
+        with self._store.read() as connection:
+            return statements.read(connection, population)
+
+    def head(self) -> LedgerHead:
+        """The signed end of the public chain, for a card."""
+        with self._store.read() as connection:
+            row = connection.execute(select(heads).where(heads.c.log == "public")).one()
+        return LedgerHead(
+            ledger=self._id,
+            sequence=row.sequence,
+            hash=row.hash,
+            signature=row.signature,
+            public_key=self._public_key,
+        )
+
+    def verify(self, against_card: Mapping[str, Any] | None = None) -> Verified:
+        """Check chains, signatures, sums and states, and that a card's head is part of this history."""
+        with self._store.read() as connection:
+            return check(connection, against_card)
+
+    def export(self, path: Path, *, public: bool = True) -> None:
+        """Write the log as JSON Lines or Parquet, by the name's ending; the public one names no one."""
+        with self._store.read() as connection:
+            write_export(connection, path, public=public)
+
+    # The tripwire
+
+    def fingerprint(self, width: int) -> Fingerprint:
+        """An empty fingerprint under this ledger's secret key, for rows of this width."""
+        return Fingerprint(self._fingerprint_key, width)
+
+    def record_fingerprint(self, entry_id: str, fingerprint: Fingerprint) -> None:
+        """Keep a paid pass's fingerprint in the private log; no output ever depends on it."""
+        with self._acts() as chain:
+            tripwire.record(chain, entry_id, fingerprint)
+
+    @contextmanager
+    def _acts(self) -> Iterator[Chain]:
+        """One write transaction with both chains."""
+        with self._store.write() as connection:
+            yield Chain(connection, self._id, self._signing_key)
+
+
+def create_ledger(location: str | Path) -> Ledger:
+    """Make a new ledger; a path means SQLite (mode 0600), `postgresql://...` PostgreSQL. Never overwrites."""
+    url = parse_location(location)
+    if url.get_backend_name() == "postgresql":
+        store = Store(url)
+        _initialise(store)
+        return Ledger(store)
+    final = Path(str(url.database))
+    if os.path.lexists(final):
+        raise LedgerError(f"ledger={final}: exists already; open it or choose another name")
+    if not final.parent.is_dir():
+        raise LedgerError(f"ledger={final}: its folder does not exist")
+    # Made under a passing name and then linked, so that a crash leaves no half-made ledger.
+    draft = final.with_name(f".{final.name}.{os.getpid()}.new")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    try:
+        store = Store(URL.create("sqlite", database=str(draft)))
+        _initialise(store)
+        store.close()
+        os.link(draft, final)
+    finally:
+        draft.unlink()
+    files.flush(final.parent)
+    return open_ledger(final)
+
+
+def open_ledger(location: str | Path) -> Ledger:
+    """Open a ledger that exists."""
+    url = parse_location(location)
+    check_file(url)
+    return Ledger(Store(url))
+
+
+def memory_ledger() -> Ledger:
+    """A ledger that lives and dies with this object: for estimators that were given none."""
+    store = Store(URL.create("sqlite"))
+    _initialise(store)
+    return Ledger(store)
+
+
+def _initialise(store: Store) -> None:
+    """Tables, guards, keys and the first event, in one transaction."""
+    with store.write() as connection:
+        if inspect(connection).has_table(keys.name):
+            raise LedgerError(f"ledger={store.name}: exists already; open it")
+        create_all(connection)
+        _write_keys(connection)
+
+
+def _write_keys(connection: Connection) -> None:
+    signing_key = Ed25519PrivateKey.generate()
+    secret = os.urandom(32)
+    ledger, public_key = os.urandom(16).hex(), signing_key.public_key().public_bytes_raw().hex()
+    values = {
+        "format": FORMAT,
+        "ledger": ledger,
+        "public_key": public_key,
+        "signing_key": signing_key.private_bytes_raw().hex(),
+        "fingerprint_key": secret.hex(),
+    }
+    connection.execute(insert(keys), [{"name": name, "value": value} for name, value in values.items()])
+    start = [{"log": log, "sequence": 0, "hash": GENESIS, "signature": ""} for log in LOGS]
+    connection.execute(insert(heads), start)
+    chain = Chain(connection, ledger, signing_key)
+    private = {"fingerprint_key_hash": files.hash_bytes(secret)}
+    chain.act("init", {"format": FORMAT, "ledger": ledger, "public_key": public_key}, private)

@@ -1,0 +1,141 @@
+"""One spend from reserve to commit: reserve -> draw -> seal -> publish -> commit.
+
+Each step is durable before the next begins. The states only go forward, each by one guarded statement,
+so of two processes at the same step one wins and the other is told so.
+
+Proof       ledger.proof.md, of `reserve`, `draw` and `void`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sqlalchemy import Connection, RowMapping, insert, select, update
+
+from adumbra.errors import LedgerError, require
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.privacy.ledger import accounts, faults
+from adumbra.privacy.ledger.chain import Chain, canonical
+from adumbra.privacy.ledger.model import charges, entries, populations
+from adumbra.privacy.ledger.values import State
+
+
+def reserve(
+    chain: Chain,
+    population: str,
+    guarantee: PrivacyGuarantee,
+    request: Mapping[str, object],
+    source_pin: str,
+) -> str:
+    """Charge the population and append the entry; returns its id."""
+    paid = accounts.charge(chain, population, guarantee)
+    faults.checkpoint("reserve: charged, not committed")
+    sequence = chain.sequence("public") + 1
+    entry = f"{chain.ledger[:8]}-{sequence:06d}"
+    terms = guarantee.to_dict()
+    public = {
+        "entry": entry,
+        "population": population,
+        "guarantee": terms,
+        "charges": paid,
+        "request": dict(request),
+    }
+    chain.act("reserve", public, {"source_pin": source_pin})
+    faults.checkpoint("reserve: chained, not committed")
+    chain.connection.execute(
+        insert(entries).values(
+            id=entry,
+            sequence=sequence,
+            population=population,
+            state=str(State.RESERVED),
+            guarantee=canonical(terms).decode(),
+            source_pin=source_pin,
+            digest="",
+            staged="",
+            target="",
+        )
+    )
+    rows = [{"entry": entry, "population": name, "units": units} for name, units in paid.items()]
+    chain.connection.execute(insert(charges), rows)
+    return entry
+
+
+def draw(chain: Chain, entry: str, purposes: Sequence[str]) -> PrivacyGuarantee:
+    """Mark that noise may now exist; a second draw of one id is refused, for ever."""
+    require(
+        bool(purposes) and all(purposes) and len(set(purposes)) == len(purposes),
+        f"purposes={tuple(purposes)}: must be distinct, non-empty names; one for each noise draw",
+    )
+    row = _advance(chain, entry, State.RESERVED, State.DRAWN)
+    chain.act("draw", {"entry": entry, "purposes": list(purposes)})
+    return PrivacyGuarantee.from_dict(json.loads(row["guarantee"]))
+
+
+def seal(chain: Chain, entry: str, staged: Path, digest: str) -> None:
+    """Record the digest of the bytes that were flushed to `staged`."""
+    require(digest != "", "digest: must not be empty")
+    place = str(staged.absolute())
+    _advance(chain, entry, State.DRAWN, State.SEALED, digest=digest, staged=place)
+    chain.act("seal", {"entry": entry, "digest": digest}, {"staged": place})
+
+
+def publish(chain: Chain, entry: str, target: Path) -> None:
+    """Record where the bytes are about to go; the rename follows."""
+    place = str(target.absolute())
+    _advance(chain, entry, State.SEALED, State.PUBLISHING, target=place)
+    chain.act("publish", {"entry": entry}, {"target": place})
+
+
+def commit(chain: Chain, entry: str) -> None:
+    """Record that the release is out."""
+    row = _advance(chain, entry, State.PUBLISHING, State.PUBLISHED)
+    chain.act("commit", {"entry": entry, "digest": row["digest"]})
+
+
+def void(chain: Chain, entry: str, reason: str) -> None:
+    """Give a reservation up before anything was drawn, and return its charge."""
+    text = accounts.reason_of(reason)
+    _advance(chain, entry, State.RESERVED, State.VOID)
+    rows = chain.connection.execute(select(charges).where(charges.c.entry == entry)).all()
+    for row in rows:
+        chain.connection.execute(
+            update(populations)
+            .where(populations.c.name == row.population)
+            .values(spent=populations.c.spent - row.units)
+        )
+    chain.act("void", {"entry": entry, "reason": text})
+
+
+def load(connection: Connection, entry: str) -> RowMapping:
+    """The row of one entry."""
+    row = connection.execute(select(entries).where(entries.c.id == entry)).mappings().first()
+    if row is None:
+        raise LedgerError(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
+    return row
+
+
+def _advance(chain: Chain, entry: str, before: State, after: State, **columns: str) -> RowMapping:
+    """Move one entry one state forward, or say where it stands."""
+    guarded = (
+        update(entries)
+        .where(entries.c.id == entry, entries.c.state == str(before))
+        .values(state=str(after), **columns)
+        .returning(*entries.c)
+    )
+    row = chain.connection.execute(guarded).mappings().first()
+    if row is None:
+        state = load(chain.connection, entry)["state"]
+        raise LedgerError(
+            f"entry={entry}: is {state}, must be {before} to become {after}; {REMEDY[state]}"
+        )
+    return row
+
+
+REMEDY = {
+    State.RESERVED: "draw it or void it",
+    State.DRAWN: "its noise is never drawn again: make a new reservation",
+    State.SEALED: "resume it: the same bytes are published",
+    State.PUBLISHING: "resume it: the same bytes are published",
+    State.PUBLISHED: "it is done",
+    State.VOID: "make a new reservation",
+}

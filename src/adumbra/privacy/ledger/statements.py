@@ -1,0 +1,87 @@
+"""What `ledger show` says: spent, left, how many more like the last, and what a crash left behind."""
+
+from sqlalchemy import Connection, RowMapping, select
+
+from adumbra.privacy.ledger import money, tripwire
+from adumbra.privacy.ledger.accounts import Account, all_accounts, lineage, room
+from adumbra.privacy.ledger.chain import read_events
+from adumbra.privacy.ledger.model import charges, entries
+from adumbra.privacy.ledger.values import CapChange, Entry, Overlap, Population, State, Statement
+
+
+def read(connection: Connection, name: str | None) -> tuple[Statement, ...]:
+    """The statement of one population, or of all."""
+    wanted = [lineage(connection, name)[0]] if name is not None else all_accounts(connection)
+    raised = _raises(connection)
+    overlaps = tripwire.overlaps(connection)
+    return tuple(
+        _statement(connection, account, raised.get(account.population.name, ()), overlaps)
+        for account in wanted
+    )
+
+
+def _statement(
+    connection: Connection,
+    account: Account,
+    raised: tuple[CapChange, ...],
+    overlaps: tuple[Overlap, ...],
+) -> Statement:
+    people = account.population
+    above = lineage(connection, people.name)
+    query = (
+        select(*entries.c, charges.c.units)
+        .join(charges, charges.c.entry == entries.c.id)
+        .where(charges.c.population == people.name)
+        .order_by(entries.c.sequence)
+    )
+    rows = connection.execute(query).mappings().all()
+    live = [row["id"] for row in rows if row["state"] != State.VOID]
+    return Statement(
+        population=people,
+        cap_units=account.cap,
+        spent_units=account.spent,
+        spent=money.spent_epsilon(account.spent, people),
+        left=min(room(other, people.delta) for other in above),
+        more_like_last=_more(connection, above, live[-1]) if live else None,
+        entries=tuple(_entry(row, people) for row in rows),
+        raised=raised,
+        overlaps=tuple(
+            overlap for overlap in overlaps if people.name in (overlap.population, overlap.other)
+        ),
+    )
+
+
+def _entry(row: RowMapping, people: Population) -> Entry:
+    return Entry(
+        id=row["id"],
+        population=row["population"],
+        state=State(row["state"]),
+        epsilon=money.spent_epsilon(row["units"], people),
+        digest=row["digest"],
+        staged=row["staged"],
+        target=row["target"],
+    )
+
+
+def _more(connection: Connection, above: list[Account], entry: str) -> int:
+    """How many more spends like this one every account above can pay."""
+    query = select(charges.c.population, charges.c.units).where(charges.c.entry == entry)
+    units = {row.population: row.units for row in connection.execute(query)}
+    return min(account.left // units[account.population.name] for account in above)
+
+
+def _raises(connection: Connection) -> dict[str, tuple[CapChange, ...]]:
+    """Every raise of a cap, by population."""
+    found: dict[str, tuple[CapChange, ...]] = {}
+    for event in read_events(connection, "public"):
+        if event["kind"] == "raise-cap":
+            change = CapChange(
+                sequence=int(str(event["sequence"])),
+                day=str(event["day"]),
+                before=float(str(event["before"])),
+                after=float(str(event["epsilon"])),
+                reason=str(event["reason"]),
+            )
+            name = str(event["population"])
+            found[name] = (*found.get(name, ()), change)
+    return found

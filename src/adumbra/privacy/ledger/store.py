@@ -1,0 +1,155 @@
+"""Connections and transactions: how the ledger is durable on SQLite and on PostgreSQL.
+
+A write transaction holds the write lock from its first statement (BEGIN IMMEDIATE on SQLite, FOR UPDATE
+on the head rows on PostgreSQL), so writers are serial and the chain has one order.
+"""
+
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+
+from adumbra.errors import InvalidInput, LedgerError
+
+BUSY_SECONDS = 60
+_WRITE = "adumbra_write"
+
+
+class Store:
+    """One database; safe for threads, and for forked children unless it lives in memory."""
+
+    def __init__(self, url: URL) -> None:
+        self._url = url
+        self._memory = url.get_backend_name() == "sqlite" and url.database is None
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._abandoned: list[Engine] = []  # of the parent process: kept, so that no child closes them
+        self._engine = self._connect()
+
+    @property
+    def name(self) -> str:
+        """Where the ledger is, without any password."""
+        return "memory" if self._memory else self._url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A read transaction: one snapshot."""
+        with self._transaction(write=False) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A write transaction: all or nothing, durable when the block has ended."""
+        with self._transaction(write=True) as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close the pooled connections."""
+        self._current().dispose()
+
+    @contextmanager
+    def _transaction(self, *, write: bool) -> Iterator[Connection]:
+        with self._lock:
+            engine = self._current()
+            try:
+                with (
+                    engine.connect().execution_options(**{_WRITE: write}) as connection,
+                    connection.begin(),
+                ):
+                    yield connection
+            except OperationalError as error:
+                raise LedgerError(f"ledger={self.name}: busy or unreachable; try again") from error
+            except DBAPIError as error:
+                raise LedgerError(f"ledger={self.name}: the database refused the act") from error
+
+    def _current(self) -> Engine:
+        """This process's engine: a forked child makes its own."""
+        if os.getpid() != self._pid:
+            if self._memory:
+                raise LedgerError(
+                    "ledger=memory: made in another process; use a ledger file to share a budget"
+                )
+            self._abandoned.append(self._engine)
+            self._engine, self._pid = self._connect(), os.getpid()
+        return self._engine
+
+    def _connect(self) -> Engine:
+        if self._url.get_backend_name() == "postgresql":
+            engine = create_engine(self._url, pool_pre_ping=True, isolation_level="READ COMMITTED")
+            event.listen(engine, "connect", _durable_postgres)
+            return engine
+        if self._memory:
+            arguments: dict[str, object] = {"check_same_thread": False}
+            engine = create_engine(self._url, poolclass=StaticPool, connect_args=arguments)
+        else:
+            engine = create_engine(self._url, connect_args={"timeout": BUSY_SECONDS})
+        event.listen(engine, "connect", _durable_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+
+def _durable_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    """Per connection: no implicit transactions, WAL, every commit flushed to disk."""
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "trusted_schema = OFF",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """SQLAlchemy's documented recipe: begin by hand, with the write lock when we mean to write."""
+    write = connection.get_execution_options().get(_WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _durable_postgres(connection: object, _record: object) -> None:
+    """Per connection: a commit returns after it is on disk."""
+    cursor = connection.cursor()  # type: ignore[attr-defined]
+    cursor.execute("SET SESSION synchronous_commit = on")
+    cursor.execute(f"SET SESSION lock_timeout = '{BUSY_SECONDS}s'")
+    cursor.close()
+    connection.commit()  # type: ignore[attr-defined]
+
+
+def parse_location(location: str | Path) -> URL:
+    """A path means SQLite; `postgresql://...` means PostgreSQL through psycopg."""
+    text = str(location)
+    if "://" not in text:
+        return URL.create("sqlite", database=str(Path(text).absolute()))
+    try:
+        url = make_url(text)
+        backend = url.get_backend_name()
+        if backend == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+            url.get_dialect().import_dbapi()
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise InvalidInput("ledger: not a path and not a database address") from error
+    except ImportError as error:
+        raise InvalidInput("ledger=postgresql: psycopg is missing; install adumbra[postgres]") from error
+    if backend == "sqlite" and url.database:
+        return URL.create("sqlite", database=str(Path(url.database).absolute()))
+    if backend != "postgresql":
+        raise InvalidInput(f"ledger={backend}: must be a path or a postgresql:// address")
+    return url
+
+
+def check_file(url: URL) -> None:
+    """A SQLite ledger must be a file of its owner's alone."""
+    if url.get_backend_name() != "sqlite":
+        return
+    path = Path(str(url.database))
+    if not path.is_file():
+        raise LedgerError(f"ledger={path}: no such file; make one with `adumbra ledger init`")
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        raise LedgerError(f"ledger={path}: mode {mode:04o} lets others read it; run chmod 600 on it")
