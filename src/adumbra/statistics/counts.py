@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adumbra.data.batch import SetBatch
 from adumbra.errors import Unsupported, require
@@ -70,7 +71,7 @@ def row_weights(lengths: Ints, length: int, norm: Norm, bits: int) -> Ints:
     """Integer weights W of rows of these lengths: W m <= theta 2^b (L1), or W^2 m <= theta 4^b (L2)."""
     rows = np.maximum(lengths, 1)
     if norm is Norm.L1:
-        return np.minimum(1 << bits, (length << bits) // rows)
+        return np.minimum(np.int64(1 << bits), np.int64(length << bits) // rows)
     limit = length << (2 * bits)
     guess = np.minimum(1 << bits, np.floor(np.sqrt(limit / rows)).astype(np.int64))
     return guess - (guess * guess * rows > limit)  # the float root is at most one too high
@@ -88,7 +89,9 @@ def count_sensitivity(length: int, neighbours: Neighbours) -> Sensitivity:
         return Sensitivity(l1=float(length), l2=sqrt_upper(length))
     if neighbours is Neighbours.REPLACE_ONE:
         return Sensitivity(l1=2.0 * length, l2=sqrt_upper(2 * length))
-    raise Unsupported(f"neighbours={neighbours}: counts of sets are per row; use add-remove or replace-one")
+    raise Unsupported(
+        f"neighbours={neighbours}: counts of sets are per row; use add-remove or replace-one"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +187,7 @@ class Stacked:
         return Sensitivity(l1=sum_upper(a.l1, b.l1), l2=sum_upper(a.l2, b.l2))
 
 
-def _row_starts(indptr: Ints, kept: np.ndarray) -> Ints:
+def _row_starts(indptr: Ints, kept: NDArray[np.bool_]) -> Ints:
     """Where rows start once only the kept entries remain."""
     before = np.concatenate(([0], np.cumsum(kept)))
-    return before[indptr]
+    return np.asarray(before[indptr], np.int64)

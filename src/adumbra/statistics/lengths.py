@@ -1,6 +1,6 @@
 """How long the rows of item sets are: an exact histogram, and the tail that the length scan asks about.
 
-    h_m = #{i : |t_i| = m}, m = 0..L, and h_(L+1) = #{i : |t_i| > L};     g(m) = #{i : |t_i| > m}, m = 1..L
+    h_m = #{i : |t_i| = m}, m = 0..L, and h_(L+1) = #{i : |t_i| > L};   g(m) = #{i : |t_i| > m}, m = 1..L
 
 Proof       lengths.proof.md, of `LengthHistogram.sensitivity` and `tail_counts`.
 """

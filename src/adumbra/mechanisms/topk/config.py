@@ -1,0 +1,142 @@
+"""What a top-k release may be asked, and how its budget is shared among its steps.
+
+Proof       methods.proof.md, of `budget_of`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from adumbra.data.schema import Schema
+from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.privacy.calibration import split_epsilon, split_mu
+from adumbra.privacy.conversion import mu_of, mu_to_bounded_range
+from adumbra.privacy.guarantee import PrivacyGuarantee, gaussian, require_budget
+from adumbra.relations import Neighbours, Unit
+
+FINEST_SHARE = 2**28  # the largest k / epsilon and max_length / epsilon: noise stays within 2^40 units
+
+
+class Method(StrEnum):
+    """How the columns are chosen."""
+
+    AUTO = "auto"  # frefirst, the best proven one here for either relation, pure or Gaussian
+    FREFIRST = "frefirst"  # noisy counts of truncated rows, then the k largest
+    EM = "em"  # k rounds of the exponential mechanism (drawn in one shot, which is the same law)
+    GUMBEL = "gumbel"  # the same; under delta with the bounded-range account of its rounds
+    SVT = "svt"  # sparse vector technique against the k-th count
+    TPS_EM = "tps-em"  # two phases: noisy counts, then EM among the columns near the k-th
+    TPS_PFM = "tps-pfm"  # two phases: noisy counts, then block-wise SVT (PFM, its four faults mended)
+    TPS_REFINE = "tps-refine"  # two phases: noisy counts, then counts of the near columns alone
+    JOINT = "joint"  # one exponential mechanism over all sequences of k columns
+
+
+class Step(StrEnum):
+    """A step that costs budget; its value is the purpose of its noise."""
+
+    LENGTH = "length"
+    COUNTS = "counts"
+    SELECT = "select"
+    ZONE_LENGTH = "zone-length"
+    ZONE_COUNTS = "zone-counts"
+
+
+SHARES: Mapping[Method, Mapping[Step, float]] = {
+    Method.FREFIRST: {Step.LENGTH: 0.05, Step.COUNTS: 0.95},
+    Method.EM: {Step.SELECT: 1.0},
+    Method.GUMBEL: {Step.SELECT: 1.0},
+    Method.SVT: {Step.SELECT: 1.0},
+    Method.TPS_EM: {Step.LENGTH: 0.1, Step.COUNTS: 0.6, Step.SELECT: 0.3},
+    Method.TPS_PFM: {Step.LENGTH: 0.1, Step.COUNTS: 0.6, Step.SELECT: 0.3},
+    Method.TPS_REFINE: {
+        Step.LENGTH: 0.05,
+        Step.COUNTS: 0.6,
+        Step.ZONE_LENGTH: 0.05,
+        Step.ZONE_COUNTS: 0.3,
+    },
+    Method.JOINT: {Step.SELECT: 1.0},
+}
+WITH_DELTA = (Method.FREFIRST, Method.GUMBEL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopKConfig:
+    """Public parameters, all of them; the release's card prints each."""
+
+    k: int
+    epsilon: float
+    delta: float = 0.0  # 0: pure epsilon
+    method: str = Method.AUTO.value
+    length: int | None = None  # a publicly known truncation length; None: chosen privately, for a share
+    max_length: int = 256  # the longest truncation length that the private choice considers
+    all_counts: bool = False  # also release the noisy counts of all columns, where the method makes them
+
+    def __post_init__(self) -> None:
+        require(self.k >= 1, f"k={self.k}: must be at least 1")
+        require_budget(self.epsilon, self.delta)
+        names = ", ".join(method.value for method in Method)
+        require(self.method in tuple(Method), f"method={self.method!r}: must be one of {names}")
+        require(self.length is None or self.length >= 1, f"length={self.length}: must be at least 1")
+        require(self.max_length >= 1, f"max_length={self.max_length}: must be at least 1")
+        longest = self.max_length if self.length is None else self.length
+        for name, value in (("k", self.k), ("max_length" if self.length is None else "length", longest)):
+            require(
+                value / self.epsilon <= FINEST_SHARE,
+                f"{name}={value}, epsilon={self.epsilon}: {name} / epsilon must be at most 2^28; "
+                f"lower {name} or raise epsilon",
+            )
+        if self.delta > 0 and self.chosen not in WITH_DELTA:
+            message = (
+                f"method={self.method!r}, delta={self.delta}: is pure; set delta=0 (a pure release may "
+                "also be paid from a Gaussian budget), or use 'frefirst' or 'gumbel'"
+            )
+            raise Unsupported(message)
+        makes_counts = Step.COUNTS in SHARES[self.chosen]
+        require(
+            makes_counts or not self.all_counts,
+            f"all_counts=True, method={self.method!r}: makes no counts",
+        )
+
+    @property
+    def chosen(self) -> Method:
+        """The method that runs."""
+        method = Method(self.method)
+        return Method.FREFIRST if method is Method.AUTO else method
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the guarantee is pure epsilon."""
+        return self.delta == 0
+
+
+def guarantee_of(config: TopKConfig, schema: Schema) -> PrivacyGuarantee:
+    """What the release promises, after the checks on the schema."""
+    if schema.items is None:
+        raise InvalidInput("items: top-k counts item sets; declare [items] in the schema")
+    if schema.unit is not Unit.ROW:  # truncation moves a row's other items, so an element has no proof
+        raise Unsupported(f"unit={schema.unit}: top-k protects whole rows; use unit='row'")
+    return gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours)
+
+
+def budget_of(config: TopKConfig) -> dict[Step, float]:
+    """Each step's part: epsilon if the release or the step is pure, mu for Gaussian counts and Gumbel.
+
+    A public length costs nothing, and its share goes to the other steps. Under delta the parts are
+    mu_i^2 of mu^2; the length scan, which is pure, gets the epsilon whose mu is its part.
+    """
+    shares = dict(SHARES[config.chosen])
+    if config.length is not None:
+        shares.pop(Step.LENGTH, None)
+    whole = sum(shares.values())
+    parts = [share / whole for share in shares.values()]
+    if config.is_pure:
+        return dict(zip(shares, split_epsilon(config.epsilon, parts), strict=True))
+    amounts = dict(zip(shares, split_mu(mu_of(config.epsilon, config.delta), parts), strict=True))
+    if Step.LENGTH in amounts:
+        amounts[Step.LENGTH] = mu_to_bounded_range(amounts[Step.LENGTH]) / 2
+    return amounts
+
+
+def score_range(neighbours: Neighbours) -> int:
+    """The spread of the changes of two counts: 1 if all move one way (add-remove), 2 if not."""
+    return 1 if neighbours is Neighbours.ADD_REMOVE else 2

@@ -1,0 +1,117 @@
+"""The passes over the data: exact counts, the length scan, and noisy counts of truncated rows.
+
+Every function that draws takes its budget and its keys from a `Run`; only `engine.fold` reads data.
+
+Proof       counting.proof.md (what is summed and noised), methods.proof.md (what the passes cost).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from adumbra.data.batch import SetBatch
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.mechanisms.topk.config import Step
+from adumbra.mechanisms.topk.counting import (
+    NoisyCounts,
+    choose_length,
+    count_noise,
+    length_targets,
+    noisy_counts,
+    truncated,
+)
+from adumbra.mechanisms.topk.svt import drawing
+from adumbra.numerics import Ints
+from adumbra.privacy.grant import Grant
+from adumbra.relations import Neighbours
+from adumbra.statistics.counts import ItemCounts, ItemRows, Norm, Stacked, item_rows
+from adumbra.statistics.lengths import LengthHistogram, tail_counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One release on its way: where the rows are, what may be spent, and what is asked."""
+
+    source: Source
+    engine: Engine
+    grant: Grant
+    neighbours: Neighbours
+    width: int
+    k: int  # at most the width
+    length: int | None
+    longest: int
+    pure: bool
+    budget: Mapping[Step, float]
+
+    @property
+    def norm(self) -> Norm:
+        """How rows are cut: L1 for Laplace, L2 for Gaussian noise."""
+        return Norm.L1 if self.pure else Norm.L2
+
+
+def marker(step: Step) -> str:
+    """The purpose of the thresholds of a step that compares."""
+    return f"{step}-threshold"
+
+
+def exact_counts(run: Run) -> Ints:
+    """f_j of all columns; private."""
+    return run.engine.fold(run.source, item_rows, ItemCounts(width=run.width), stage="count").units
+
+
+def phase_one(run: Run) -> NoisyCounts:
+    """Noisy counts of all columns, rows cut to the public or privately chosen length."""
+    if Step.LENGTH not in run.budget:
+        return counted(run, Step.COUNTS, None, min(run.length or run.width, run.width))
+    histogram = run.engine.fold(
+        run.source, item_rows, length_histogram(run, run.width), stage="lengths"
+    ).units
+    return counted(run, Step.COUNTS, None, scanned(run, Step.LENGTH, Step.COUNTS, run.width, histogram))
+
+
+def both_counts(run: Run) -> tuple[NoisyCounts, Ints]:
+    """Noisy counts of truncated rows and the exact ones of whole rows, in two passes."""
+    if Step.LENGTH not in run.budget:
+        return phase_one(run), exact_counts(run)
+    lengths = length_histogram(run, run.width)
+    both = run.engine.fold(
+        run.source, item_rows, Stacked(lengths, ItemCounts(width=run.width)), stage="lengths"
+    ).units
+    histogram, exact = np.split(both, [len(lengths.zero())])
+    length = scanned(run, Step.LENGTH, Step.COUNTS, run.width, histogram)
+    return counted(run, Step.COUNTS, None, length), exact
+
+
+def scanned(run: Run, scan: Step, count: Step, width: int, histogram: Ints) -> int:
+    """The privately chosen length for counts of `width` columns."""
+    tail = tail_counts(histogram)
+    return choose_length(
+        tail,
+        length_targets(width, len(tail), run.budget[count], run.neighbours, run.norm),
+        run.budget[scan],
+        thresholds=drawing(run.grant, marker(scan)),
+        columns=drawing(run.grant, scan),
+    )
+
+
+def counted(run: Run, count: Step, columns: Ints | None, length: int) -> NoisyCounts:
+    """Noisy counts of all or of these public columns, rows cut to a length; one pass."""
+    width = run.width if columns is None else len(columns)
+    calibrated = count_noise(length, run.budget[count], run.neighbours, norm=run.norm)
+    prepare = only(columns)
+    exact = run.engine.fold(run.source, prepare, truncated(width, calibrated), stage="count")
+    return noisy_counts(exact, calibrated, run.grant, count)
+
+
+def length_histogram(run: Run, width: int) -> LengthHistogram:
+    """Lengths up to the longest that the scan considers; no row of distinct items passes the width."""
+    return LengthHistogram(longest=min(run.longest, width))
+
+
+def only(columns: Ints | None) -> Callable[[SetBatch], ItemRows]:
+    """Rows as sets, of these columns only."""
+    if columns is None:
+        return item_rows
+    return lambda batch: item_rows(batch).restrict(columns)

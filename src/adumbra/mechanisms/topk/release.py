@@ -1,0 +1,77 @@
+"""Release the k most frequent columns of item sets.
+
+Guarantee   pure epsilon (delta=0), or mu; unit row; add-remove, or replace-one with its own constants.
+            Holds for any input: items outside the universe, repeats and empty rows are defined away.
+Reference   Wang, Wang, Gu, Xu, Wei, Yu, IEEE Access 7, 2019; see methods.py and joint.py.
+Proof       methods.proof.md, joint.proof.md, counting.proof.md, svt.proof.md.
+Limits      counts of rows longer than the truncation length are too low; noise does not correct that.
+"""
+
+import pyarrow as pa
+
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.mechanisms.base import Draft
+from adumbra.mechanisms.topk import methods
+from adumbra.mechanisms.topk.config import Method, TopKConfig, budget_of, guarantee_of
+from adumbra.mechanisms.topk.joint import joint
+from adumbra.mechanisms.topk.methods import Chosen
+from adumbra.mechanisms.topk.names import read_names
+from adumbra.mechanisms.topk.phases import Run
+from adumbra.numerics import Ints
+from adumbra.privacy.grant import Grant
+
+METHODS = {
+    Method.FREFIRST: methods.frefirst,
+    Method.EM: methods.em,
+    Method.GUMBEL: methods.gumbel,
+    Method.SVT: methods.svt,
+    Method.TPS_EM: methods.tps_em,
+    Method.TPS_PFM: methods.tps_pfm,
+    Method.TPS_REFINE: methods.tps_refine,
+    Method.JOINT: joint,
+}
+
+
+def release(source: Source, config: TopKConfig, *, engine: Engine, grant: Grant) -> Draft:
+    """The table of the k columns in rank order; the grant was paid before this is called."""
+    guarantee_of(config, source.schema)
+    items = source.schema.items
+    names = None if items is None else read_names(items)  # a public file: read before any row
+    lowest = 0 if items is None else items.lower
+    chosen = METHODS[config.chosen](prepare_run(source, config, engine=engine, grant=grant))
+    tables = {"data": _table(chosen, chosen.columns, lowest, names)}
+    if config.all_counts and chosen.counts is not None:
+        tables["counts"] = _table(chosen, (-chosen.counts).argsort(kind="stable"), lowest, names)
+    return Draft(tables=tables, facts={"method": config.chosen.value, **chosen.facts})
+
+
+def prepare_run(source: Source, config: TopKConfig, *, engine: Engine, grant: Grant) -> Run:
+    """The config on this source's public facts."""
+    return Run(
+        source=source,
+        engine=engine,
+        grant=grant,
+        neighbours=source.schema.neighbours,
+        width=source.width,
+        k=min(config.k, source.width),
+        length=config.length,
+        longest=config.max_length,
+        pure=config.is_pure,
+        budget=budget_of(config),
+    )
+
+
+def _table(chosen: Chosen, columns: Ints, lowest: int, names: dict[int, str] | None) -> pa.Table:
+    """Rank, item, its name if there is a dictionary, and its noisy count if there is one."""
+    items = columns + lowest
+    fields: dict[str, pa.Array] = {
+        "rank": pa.array(range(1, len(columns) + 1), pa.int64()),
+        "item": pa.array(items, pa.int64()),
+    }
+    if names is not None:
+        fields["name"] = pa.array([names.get(int(item)) for item in items], pa.string())
+    if chosen.counts is not None and chosen.deviations is not None:
+        fields["count"] = pa.array(chosen.counts[columns], pa.float64())
+        fields["standard_error"] = pa.array(chosen.deviations[columns], pa.float64())
+    return pa.table(fields)
