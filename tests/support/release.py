@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from adumbra.privacy.guarantee import PrivacyGuarantee, gaussian, pure
+from adumbra.privacy.ledger.chain import head_message
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.card import build_card, canonical, seal_card
 from adumbra.release.storage import write_staged
@@ -23,6 +25,18 @@ PAIRS = {
 
 def example_guarantee(kind="row", epsilon=1.0, delta=1e-6) -> PrivacyGuarantee:
     return gaussian(epsilon, delta, *PAIRS[kind]) if delta else pure(epsilon, *PAIRS[kind])
+
+
+def signed_head():
+    key = Ed25519PrivateKey.from_private_bytes(b"7" * 32)
+    head = {
+        "ledger": "county",
+        "sequence": 17,
+        "hash": "ab" * 32,
+        "public_key": key.public_key().public_bytes_raw().hex(),
+    }
+    message = head_message(head["ledger"], "public", head["sequence"], head["hash"])
+    return {**head, "signature": key.sign(message).hex()}
 
 
 def example_card(guarantee=None, *, wide=10, **changes):
@@ -40,7 +54,7 @@ def example_card(guarantee=None, *, wide=10, **changes):
         "mechanisms": [
             {
                 "purpose": "rows",
-                "distribution": "rounded normal" if guarantee.delta else "discrete Laplace",
+                "distribution": "gaussian" if guarantee.delta else "laplace",
                 "scale": 17.0 if guarantee.delta else 4.0,
                 "sensitivity": 4.0,
                 "norm": "L2" if guarantee.delta else "L1",
@@ -48,7 +62,7 @@ def example_card(guarantee=None, *, wide=10, **changes):
             }
         ],
         "expected_error": {"standard deviation of one released number": 17.0, "relative error": 0.31},
-        "ledger": {"entry": "e-000017", "head": "ab" * 32, "sequence": 17},
+        "ledger": {"entry": "e-000017", **signed_head()},
         "about": {"title": "Cohort 7, projected", "curator": "County hospital", "date": "2026-11-16"},
         "limits": ["Single rows are drowned in noise; use sums, distances and models over many rows."],
         "facts": {"matrix": "Gaussian, on the lattice 2^-20"},

@@ -281,6 +281,8 @@ def test_the_card_must_seal_itself(release):
         (("guarantee", "value"), {}, "guarantee/value: is not a guarantee"),
         (("guarantee", "value", "epsilon"), "much", "guarantee/value: is not a guarantee"),
         (("unit", "unit"), "element", "for another unit or relation"),
+        (("ledger", "head", "sequence"), 18, "ledger/head: its signature does not hold"),
+        (("ledger", "head", "signature"), "ab" * 64, "ledger/head: its signature does not hold"),
         (("contents", "main"), "other", "its contents are not its files"),
         (("contents", "arrays"), {}, "its contents are not its files"),
         (("contents", "tables"), {}, "its contents are not its files"),

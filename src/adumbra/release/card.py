@@ -74,7 +74,10 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
     adumbra_version: str,
     before_dp: str = "not declared",
 ) -> Card:
-    """The card without its files, which `storage.write_staged` adds; every argument is public."""
+    """The card without its files, which `storage.write_staged` adds; every argument is public.
+
+    `ledger` holds the entry that paid and the fields of the ledger's signed head.
+    """
     public_rows = guarantee.neighbours.rows_are_public
     require(
         public_rows or schema_dict.get("rows") is None,
@@ -116,8 +119,8 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
             if guarantee.is_pure
             else "squares of mu add up (Gaussian differential privacy)",
             "scope": "this release alone; the ledger holds what the population has spent in all",
-            "ledger": ledger,
         },
+        "ledger": {"entry": ledger["entry"], "head": {k: v for k, v in ledger.items() if k != "entry"}},
         "before_dp": before_dp,
         "method": {"name": method, "config": config, "adumbra_version": adumbra_version},
         "mechanisms": list(mechanisms),

@@ -171,7 +171,7 @@ def find_faults(
         return (*faults, *broken), None
     if card["proof"]["content_sha256"] != content_sha256(card):
         faults.append("card.json: its own hash is wrong")
-    faults += _guarantee_faults(card)
+    faults += _guarantee_faults(card) + _ledger_faults(card)
     faults += _file_faults(path, sizes, card)
     if faults:
         return tuple(faults), None
@@ -220,6 +220,16 @@ def _guarantee_faults(card: Card) -> list[str]:
     return (
         [] if same else ["card.json: its guarantee is for another unit or relation than the card names"]
     )
+
+
+def _ledger_faults(card: Card) -> list[str]:
+    """The head that the ledger signed when this release was paid for."""
+    from adumbra.privacy.ledger.chain import head_message, is_signed  # noqa: PLC0415 - SQLAlchemy comes with it
+
+    head = card["ledger"]["head"]
+    message = head_message(head["ledger"], "public", head["sequence"], head["hash"])
+    signed = is_signed(head["public_key"], message, head["signature"])
+    return [] if signed else ["card.json at ledger/head: its signature does not hold"]
 
 
 def _file_faults(folder: Path, sizes: Mapping[str, int], card: Card) -> list[str]:
