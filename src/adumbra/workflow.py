@@ -82,7 +82,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
             guarantee=planned.guarantee,
             schema_dict=source.schema.facts(),
             declared_by=source.schema.declared_by,
-            mechanisms=[noise.to_dict() for noise in planned.noise],
+            mechanisms=[noise.to_dict() for noise in draft.noise or planned.noise],
             expected_error=dict(planned.expected),
             ledger={"entry": entry, **book.head().to_dict()},
             about={"population": population, **(about or {})},

@@ -65,6 +65,7 @@ class Draft:
 
     tables: Mapping[str, pa.Table | TableStream]
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    noise: tuple[Noise, ...] = ()  # where the draw itself settled a scale; else the plan's is the card's
     facts: Mapping[str, object] = field(default_factory=dict)  # public extras of the card
 
 
@@ -83,21 +84,25 @@ class Calibrated:
     exponent: int  # the value must be coarsened to 2**exponent before the noise
 
 
-def calibrate_gaussian(l2: float, mu: float, *, exponent: int, rounding: float) -> Calibrated:
+def calibrate_gaussian(
+    l2: float, mu: float, *, exponent: int, rounding: float, bits: int = NOISE_BITS
+) -> Calibrated:
     """Sigma for a mu-GDP release of a value on the lattice 2**exponent.
 
     The value may be rounded to a coarser grid g first; `rounding` is the L2 norm, in the coordinates of
     the sensitivity, of a change by one unit in every coordinate, so that g * rounding joins it.
     """
-    grid = max(exponent, grid_exponent(gaussian_sigma(l2, mu), NOISE_BITS))
+    grid = max(exponent, grid_exponent(gaussian_sigma(l2, mu), bits))
     extra = product_upper(2.0**grid, rounding) if grid > exponent else 0.0
     sensitivity = sum_upper(l2, extra)
     return Calibrated(scale=gaussian_sigma(sensitivity, mu), sensitivity=sensitivity, exponent=grid)
 
 
-def calibrate_laplace(l1: float, epsilon: float, *, exponent: int, rounding: float) -> Calibrated:
+def calibrate_laplace(
+    l1: float, epsilon: float, *, exponent: int, rounding: float, bits: int = NOISE_BITS
+) -> Calibrated:
     """The Laplace scale for pure epsilon; `rounding` is the L1 norm of one unit in every coordinate."""
-    grid = max(exponent, grid_exponent(laplace_scale(l1, epsilon), NOISE_BITS))
+    grid = max(exponent, grid_exponent(laplace_scale(l1, epsilon), bits))
     extra = product_upper(2.0**grid, rounding) if grid > exponent else 0.0
     sensitivity = sum_upper(l1, extra)
     return Calibrated(scale=laplace_scale(sensitivity, epsilon), sensitivity=sensitivity, exponent=grid)

@@ -4,9 +4,9 @@
 
 V are the right singular vectors of the centred release, f_i = shrunk / observed singular value, by the
 shrinker that is optimal for Frobenius loss (Gavish & Donoho 2017) at s2: directions below the noise edge
-vanish. Distances through it are posterior means, |s~_i - s~_j|^2 + 2 s2 sum f: biased towards the
-average distance, and far closer than the unbiased ones where the noise is large (measured in
-benchmarks/utility/projections.py).
+vanish. Distances through it are |s~_i - s~_j|^2 + c, with c such that they are right on average: biased
+towards the average distance, and far closer than the unbiased ones where the noise is large (measured
+in benchmarks/utility/projections.py). Where nothing rises above the noise, the answer is a constant.
 """
 
 import math
@@ -26,6 +26,7 @@ class Denoiser:
     model: DistanceModel
     mean: Array  # k
     gain: Array  # k x k, symmetric, eigenvalues f in [0, 1]
+    floor: float  # c, in released units
 
     @property
     def effective_components(self) -> float:
@@ -37,10 +38,9 @@ class Denoiser:
         return np.asarray(self.mean + (released - self.mean) @ self.gain)
 
     def pair_distances(self, left: Array, right: Array) -> Array:
-        """Posterior mean of the squared distance of row i of `left` with row i of `right`."""
+        """Shrunk squared distance of row i of `left` with row i of `right`; never negative."""
         gap = (left - right) @ self.gain
-        floor = 2.0 * self.model.noise.variance * self.effective_components
-        return np.asarray((np.einsum("ij,ij->i", gap, gap) + floor) * self.model.unit**2)
+        return np.asarray((np.einsum("ij,ij->i", gap, gap) + self.floor) * self.model.unit**2)
 
 
 def fit_denoiser(model: DistanceModel, released: Array) -> Denoiser:
@@ -52,7 +52,10 @@ def fit_denoiser(model: DistanceModel, released: Array) -> Denoiser:
     values, vectors = np.linalg.eigh(centred.T @ centred)
     observed = np.sqrt(np.maximum(values, 0.0)) / math.sqrt(n * model.noise.variance)
     gains = shrink(observed, k / n) / np.where(observed > 0.0, observed, 1.0)
-    return Denoiser(model, mean, (vectors * gains) @ vectors.T)
+    # Mean squared distance of two rows, once unbiased and once through the map.
+    average = 2.0 * (float(values.sum()) / (n - 1) - k * model.noise.variance)
+    shrunk = 2.0 * float(np.sum(values * gains**2)) / (n - 1)
+    return Denoiser(model, mean, (vectors * gains) @ vectors.T, max(average - shrunk, 0.0))
 
 
 def shrink(observed: Array, shape: float) -> Array:

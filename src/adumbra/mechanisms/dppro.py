@@ -1,0 +1,190 @@
+"""Release every row through a public random projection, with Gaussian noise.
+
+    row       P = clip(X R / B, r) + noise          L2 sensitivity 2 r
+    element   P = X R + noise                       L2 sensitivity max_j |R_j|, of the drawn matrix
+
+R is d x k, drawn from a public seed, on the lattice 2^-20, and released.
+
+Guarantee   mu-GDP; unit row with replace-one, or unit element with one-element (the number of rows is
+            public in both). Holds for any input: rows and cells are bounded here, never assumed bounded.
+Reference   Xu, Ren, Zhang, Qin, Ren: DPPro, IEEE TIFS 12(12), 2017; Kenthapadi, Korolova, Mironov,
+            Mishra: Privacy via the Johnson-Lindenstrauss transform, J. Priv. Confidentiality 5(1), 2013.
+Proof       dppro.proof.md, of `calibrate` and `release`.
+Limits      One row is released with noise for one row: at small epsilon single distances are drowned
+            (`plan` says so). The label column is left out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from adumbra.data.batch import Batch, SetBatch
+from adumbra.data.bounds import clip_projected
+from adumbra.data.matrices import FAMILIES, PublicMatrix, public_matrix
+from adumbra.data.schema import Schema
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.errors import require
+from adumbra.mechanisms.base import Calibrated, Draft, Noise, Plan, calibrate_gaussian, stream_of
+from adumbra.mechanisms.forecast import forecast
+from adumbra.mechanisms.projected import (
+    CLIP_TAIL,
+    CLIPPED_BITS,
+    EXACT_EXPONENT,
+    ROUNDED_BITS,
+    RowSpace,
+    arrow_schema,
+    clip_exponent,
+    clip_radius,
+    default_family,
+    exact_lattice,
+    natural_exponent,
+    record_batches,
+    row_space,
+)
+from adumbra.numerics import Lattice, coarsen, sqrt_upper
+from adumbra.postprocess.distances import DistanceModel, NoiseLaw, gaussian_law
+from adumbra.privacy.calibration import gaussian_sigma
+from adumbra.privacy.conversion import mu_of
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.guarantee import gaussian, require_budget
+from adumbra.privacy.noise import add_gaussian
+from adumbra.relations import Unit
+from adumbra.statistics.projections import clipped_sensitivity, element_sensitivity
+
+METHOD = "dppro"
+PURPOSE = "rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DPProConfig:
+    """Public parameters, all of them; the release's card prints each."""
+
+    n_components: int  # k, columns released
+    epsilon: float
+    delta: float
+    row_norm: float | None = None  # row unit: longer encoded rows are scaled down to it
+    family: str = "auto"  # sphere for elements, haar for rows; "gaussian" is the paper's choice
+    nonzeros: int = 1  # entries a row of the sparse family
+    clip_tail: float = CLIP_TAIL  # row unit: expected share of rows that the radius shortens
+    matrix_seed: int = 0  # public: a reader rebuilds R from it
+    distance_guess: float | None = None  # a public guess of a squared distance, for the plan alone
+
+    def __post_init__(self) -> None:
+        require(self.n_components >= 1, f"n_components={self.n_components}: must be at least 1")
+        known = self.family in ("auto", *FAMILIES)
+        require(known, f"family={self.family}: unknown; use auto or one of {', '.join(FAMILIES)}")
+        require_budget(self.epsilon, self.delta)
+        require(self.delta > 0, "delta=0: DPPro's noise is Gaussian; give a delta, or use jl-laplace")
+        require(0.0 < self.clip_tail < 1.0, f"clip_tail={self.clip_tail}: must lie between 0 and 1")
+        require(self.matrix_seed >= 0, f"matrix_seed={self.matrix_seed}: must be 0 or above")
+
+
+def draw_matrix(config: DPProConfig, space: RowSpace) -> PublicMatrix:
+    """The public matrix of a config: the same for everybody."""
+    family = default_family(config.family, space, config.n_components, element="sphere")
+    return public_matrix(
+        family,
+        space.width,
+        config.n_components,
+        matrix_seed=config.matrix_seed,
+        nonzeros=config.nonzeros,
+    )
+
+
+def calibrate(config: DPProConfig, space: RowSpace, matrix: PublicMatrix) -> Calibrated:
+    """Sigma and grid, in units of the row norm.
+
+    row       both neighbours' rows end in the ball of radius r as integers: 2 r
+    element   |x R - x' R| <= max_j |R_j|, plus g sqrt(k) where the product is rounded to a coarser grid
+    """
+    mu, rounding = mu_of(config.epsilon, config.delta), sqrt_upper(config.n_components)
+    if space.unit is Unit.ROW:
+        radius = clip_radius(matrix.family, space.width, config.n_components, config.clip_tail)
+        l2 = clipped_sensitivity(radius, config.n_components).l2
+        grid = clip_exponent(radius)
+        return calibrate_gaussian(l2, mu, exponent=grid, rounding=rounding, bits=CLIPPED_BITS)
+    l2 = element_sensitivity(matrix, groups=space.groups).l2
+    grid = natural_exponent(matrix)
+    return calibrate_gaussian(l2, mu, exponent=grid, rounding=rounding, bits=ROUNDED_BITS)
+
+
+def plan(config: DPProConfig, schema: Schema) -> Plan:
+    """Cost, noise and expected error, from public numbers only."""
+    space = row_space(schema, config.row_norm)
+    matrix = draw_matrix(config, space)
+    noise = calibrate(config, space, matrix)
+    model = distance_model(space, matrix, noise)
+
+    def law(k: int) -> NoiseLaw:
+        if space.unit is Unit.ELEMENT:
+            return model.noise
+        radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
+        return gaussian_law(gaussian_sigma(2.0 * radius, mu_of(config.epsilon, config.delta)), 0.0)
+
+    told = forecast(model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law)
+    return Plan(
+        method=METHOD,
+        guarantee=gaussian(config.epsilon, config.delta, space.unit, space.neighbours),
+        purposes=(PURPOSE,),
+        noise=(noise_entry(noise),),
+        expected=told.expected,
+        notes=told.notes,
+        details={"family": matrix.family, "standard_error_by_n_components": told.table},
+    )
+
+
+def release(source: Source, config: DPProConfig, *, engine: Engine, grant: Grant) -> Draft:
+    """Stream the noisy projected rows; the grant was paid before this is called."""
+    space = row_space(source.schema, config.row_norm)
+    matrix = draw_matrix(config, space)
+    noise = calibrate(config, space, matrix)
+
+    def noisy_rows(batch: Batch | SetBatch) -> Lattice:
+        exact = exact_rows(batch, space, matrix, config, noise.exponent)
+        return add_gaussian(exact, noise.scale, grant.key(PURPOSE, batch.noise_block))
+
+    function: Callable[[Batch], Lattice] = noisy_rows
+    blocks = engine.map_blocks(source, function, stage="noisy rows")
+    k = config.n_components
+    return Draft(
+        tables={"data": stream_of(arrow_schema(k), record_batches(blocks, k))},
+        arrays={"projection": matrix.to_float()},
+        facts={
+            "projection": "released as `projection` (d x k); the rows are encoded rows times it",
+            "matrix_seed": config.matrix_seed,
+            "distances": distance_model(space, matrix, noise).to_facts(),
+        },
+    )
+
+
+def exact_rows(
+    batch: Batch | SetBatch, space: RowSpace, matrix: PublicMatrix, config: DPProConfig, exponent: int
+) -> Lattice:
+    """The private value of one block, on the grid that the noise was calibrated for."""
+    product = space.exact(batch, matrix)
+    if space.unit is Unit.ELEMENT:
+        return exact_lattice(product, exponent)
+    radius = clip_radius(matrix.family, space.width, config.n_components, config.clip_tail)
+    return coarsen(clip_projected(product, EXACT_EXPONENT, radius), exponent)
+
+
+def distance_model(space: RowSpace, matrix: PublicMatrix, noise: Calibrated) -> DistanceModel:
+    """How to read distances off the release."""
+    return DistanceModel(
+        family=matrix.family,
+        n_features=matrix.n_features,
+        n_components=matrix.n_components,
+        noise=gaussian_law(noise.scale, 2.0**noise.exponent),
+        unit=space.norm,
+    )
+
+
+def noise_entry(noise: Calibrated) -> Noise:
+    """The noise as the card prints it."""
+    return Noise(
+        purpose=PURPOSE,
+        distribution="gaussian",
+        scale=noise.scale,
+        sensitivity=noise.sensitivity,
+        grid=2.0**noise.exponent,
+    )

@@ -1,0 +1,165 @@
+"""What DPPro and JL + Laplace share: bounded rows, the exact product x R, the public clip radius.
+
+    row       x <- encoded row / row_norm, inside the unit ball;   y = clip(x R, r)
+    element   x <- encoded row, every cell in a range of width 1;  y = x R, nothing clipped
+
+Released numbers are in units of `RowSpace.norm` (1 for the element unit), so that they lie on a
+power-of-two grid; `postprocess.distances` multiplies squared distances back.
+
+Proof       projected.proof.md, of `row_space`, `RowSpace.exact`.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import beta, chi2
+
+from adumbra.data.batch import Batch, SetBatch
+from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, project
+from adumbra.data.encode import Encoder
+from adumbra.data.matrices import PublicMatrix
+from adumbra.data.schema import Schema
+from adumbra.data.set_rows import bound_set_elements, bound_sets, project_sets
+from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.numerics import MATRIX_BITS, ROW_BITS, Array, Ints, Lattice, coarsen
+from adumbra.relations import Neighbours, Unit
+
+EXACT_EXPONENT = -(ROW_BITS + MATRIX_BITS)  # x R is exact on this grid
+CLIP_TAIL = 1e-3  # share of rows that the radius is expected to shorten, over the draw of the matrix
+ROUNDED_BITS = 30  # an exact product is rounded to noise * 2^-30 at most: one random word still suffices
+CLIPPED_BITS = 38  # a clipped row keeps its own grid (radius * 2^-22) down to noise of 2^16 radii
+
+AnyBatch = Batch | SetBatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSpace:
+    """The public shape of the rows that are projected."""
+
+    unit: Unit
+    neighbours: Neighbours
+    width: int  # d
+    norm: float  # the length of one released unit
+    groups: tuple[slice, ...]  # one-hot groups among the columns
+    encoder: Encoder | None = field(repr=False)  # None: item sets
+
+    def exact(self, batch: AnyBatch, matrix: PublicMatrix) -> Array:
+        """Rows of a block times the matrix, exactly: integers on 2**EXACT_EXPONENT of `norm`."""
+        if isinstance(batch, SetBatch):
+            by_row = self.unit is Unit.ROW
+            sets = bound_sets(batch, self.norm) if by_row else bound_set_elements(batch)
+            return project_sets(sets, matrix)
+        if self.encoder is None:
+            raise InvalidInput("a table where the schema declares item sets: check the source")
+        encoded = self.encoder.encode(batch)
+        if self.unit is Unit.ROW:
+            return project(bound_rows(encoded, self.norm), matrix)
+        for group in self.groups:  # 0 or 1 becomes -1/2 or 1/2: every cell of a table has the range 1
+            encoded[:, group] -= 0.5
+        return project(bound_elements(encoded), matrix)
+
+
+def row_space(schema: Schema, row_norm: float | None) -> RowSpace:
+    """The space of a schema's rows; refuses what has no proof."""
+    if schema.neighbours is Neighbours.ADD_REMOVE:
+        raise Unsupported(
+            "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one"
+        )
+    if schema.unit is Unit.ELEMENT and row_norm is not None:
+        raise Unsupported(
+            f"row_norm={row_norm} with unit=element: shortening a row moves its other cells when one "
+            "changes, so one element would count as many; leave row_norm out, or declare unit='row'"
+        )
+    schema.require_closed()
+    encoder = Encoder(schema) if schema.items is None else None
+    width = encoder.width if encoder is not None else schema.width
+    return RowSpace(
+        unit=schema.unit,
+        neighbours=schema.neighbours,
+        width=width,
+        norm=1.0 if schema.unit is Unit.ELEMENT else _row_norm(encoder, row_norm),
+        groups=encoder.groups if encoder is not None else (),
+        encoder=encoder,
+    )
+
+
+def _row_norm(encoder: Encoder | None, row_norm: float | None) -> float:
+    """The norm bound asked for, or else the longest row that the schema allows."""
+    if row_norm is not None:
+        require(
+            math.isfinite(row_norm) and row_norm > 0, f"row_norm={row_norm}: must be finite and above 0"
+        )
+        return float(row_norm)
+    if encoder is None:
+        raise InvalidInput("row_norm=None: item sets need one; row_norm=4 keeps rows of 16 items whole")
+    return encoder.norm_upper()
+
+
+def clip_radius(family: str, n_features: int, n_components: int, tail: float = CLIP_TAIL) -> float:
+    """The radius that a unit row passes with chance `tail` over the draw: exact for gaussian and haar.
+
+    gaussian  |x R|^2 ~ chi2_k / k            haar  |x R|^2 ~ (d/k) Beta(k/2, (d-k)/2)
+    The other families have nearly the law of the first. Privacy holds for any radius.
+    """
+    require(0.0 < tail < 1.0, f"clip_tail={tail}: must lie between 0 and 1")
+    if family == "identity" or (family == "haar" and n_components == n_features):
+        return 1.0
+    if family == "haar":
+        law = beta(n_components / 2.0, (n_features - n_components) / 2.0)
+        return math.sqrt(n_features / n_components * float(law.isf(tail)))
+    return math.sqrt(float(chi2.isf(tail, n_components)) / n_components)
+
+
+def clip_exponent(radius: float) -> int:
+    """The grid on which `bounds.clip_projected` leaves rows of this radius."""
+    return math.frexp(radius)[1] - CLIP_BITS
+
+
+def default_family(family: str, space: RowSpace, n_components: int, *, element: str) -> str:
+    """The family asked for, or the best proven one for the unit.
+
+    For rows haar has the smallest radius and the smallest variance of all, but needs k <= d.
+    """
+    if family != "auto":
+        return family
+    if space.unit is Unit.ELEMENT:
+        return element
+    return "haar" if n_components <= space.width else "gaussian"
+
+
+def column_names(n_components: int) -> list[str]:
+    """The names of the released columns."""
+    return [f"y{j + 1}" for j in range(n_components)]
+
+
+def arrow_schema(n_components: int) -> pa.Schema:
+    """Released rows: one float64 column a component."""
+    return pa.schema(
+        [pa.field(name, pa.float64(), nullable=False) for name in column_names(n_components)]
+    )
+
+
+def record_batches(blocks: Iterator[Lattice], n_components: int) -> Iterator[pa.RecordBatch]:
+    """Noisy blocks as they are written."""
+    schema = arrow_schema(n_components)
+    for block in blocks:
+        values = np.asfortranarray(block.to_float())
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(values[:, j]) for j in range(n_components)], schema=schema
+        )
+
+
+def natural_exponent(matrix: PublicMatrix) -> int:
+    """The coarsest grid that every exact product lies on: powers of two common to all entries."""
+    common = int(np.gcd.reduce(np.abs(matrix.units.astype(np.int64)), axis=None))
+    shift = (common & -common).bit_length() - 1 if common else 0
+    return EXACT_EXPONENT + shift
+
+
+def exact_lattice(exact: Array, exponent: int) -> Lattice:
+    """The exact product, rounded to 2**exponent where that is coarser than its own grid."""
+    units: Ints = exact.astype(np.int64)
+    return coarsen(Lattice(units, EXACT_EXPONENT), exponent)
