@@ -1,6 +1,6 @@
 """Private rows on their way: blocks of fixed global row ranges, in schema order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from adumbra.numerics import NOISE_BLOCK, Array, Ints
 
@@ -13,7 +13,7 @@ class Batch:
     """
 
     start: int
-    values: Array
+    values: Array = field(repr=False)  # private: no repr may show it
 
     def __len__(self) -> int:
         return len(self.values)
@@ -36,8 +36,8 @@ class SetBatch:
     """
 
     start: int
-    indptr: Ints
-    indices: Ints
+    indptr: Ints = field(repr=False)
+    indices: Ints = field(repr=False)
     width: int
 
     def __len__(self) -> int:

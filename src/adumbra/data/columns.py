@@ -66,6 +66,14 @@ def fill_column(column: Column, array: pa.Array, out: Array) -> None:
         out[:] = _codes(column, plain)
 
 
+def fill_values(column: Column, values: Array, out: Array) -> None:
+    """Write the column's values from float64 numbers, as `fill_column` does from Arrow."""
+    if column.is_numeric:
+        _write_numbers(column, values, out)
+    else:
+        out[:] = _number_codes(column, values)
+
+
 def _plain(array: pa.Array) -> pa.Array:
     """The same values without dictionary, run ends or extension."""
     while True:

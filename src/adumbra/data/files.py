@@ -7,7 +7,8 @@ from pathlib import Path
 
 from adumbra.errors import require
 
-SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".dat": "dat"}
+SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".dat": "dat"}
+MEMORY_PIN = "memory"  # an object in memory has no name, size or time that could change behind us
 _LISTED = ", ".join(SUFFIXES)
 
 

@@ -32,7 +32,7 @@ class ParquetSource:
         """The number of rows from the files' metadata, where it is public."""
         if not self.schema.neighbours.rows_are_public:
             return None
-        return require_rows(self.schema, sum(_open(path).metadata.num_rows for path in self.paths))
+        return require_rows(self.schema, count_parquet(self.paths))
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Blocks of fixed row ranges, whatever the files and row groups."""
@@ -79,6 +79,11 @@ def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:
     source = ParquetSource(paths, schema)
     source.public_rows()
     return source
+
+
+def count_parquet(paths: tuple[Path, ...]) -> int:
+    """The number of rows in the files' metadata."""
+    return sum(_open(path).metadata.num_rows for path in paths)
 
 
 def parquet_schema(path: Path) -> pa.Schema:

@@ -53,7 +53,7 @@ def draft_schema(columns: Sequence[tuple[str, pa.DataType | None]]) -> str:
             for name, fields in drafts
             if fields is None
         ]
-        body += _column_sections(fields for _, fields in drafts if fields is not None)
+        body += _column_sections((fields for _, fields in drafts if fields is not None), is_draft=True)
     table = _section("[table]", {"unit": TODO, "neighbours": TODO, "declared_by": TODO})
     choices = '# label = "..."   the column to predict, if any\n# rows = ...      if n is public\n'
     return "\n".join([f"{_HEAD}format = {_value(FORMAT)}\n", table + choices, *body])
@@ -81,18 +81,18 @@ def _is_list(storage: pa.DataType) -> bool:
     return bool(is_list and pa.types.is_integer(storage.value_type))
 
 
-def _column_sections(columns: Iterable[Fields]) -> Iterator[str]:
-    """Sections of columns in order, neighbours with equal fields together."""
+def _column_sections(columns: Iterable[Fields], *, is_draft: bool = False) -> Iterator[str]:
+    """Sections of columns in order; neighbours with equal fields together (in a draft: numbered ones)."""
     for _, run in groupby(columns, key=lambda fields: json.dumps(_spec(fields), sort_keys=True)):
         members = list(run)
         fields = _spec(members[0])
         for title, names in _ranges([str(member["name"]) for member in members]):
             if title is not None:
                 yield _section("[[groups]]", {"match": title, **fields})
-            elif len(names) > 1:
+            elif len(names) > 1 and not is_draft:
                 yield _section("[[groups]]", {"names": names, **fields})
             else:
-                yield _section("[[columns]]", {"name": names[0], **fields})
+                yield from (_section("[[columns]]", {"name": name, **fields}) for name in names)
 
 
 def _spec(fields: Fields) -> Fields:

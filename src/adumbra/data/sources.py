@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
 
 from adumbra.data.batch import Batch, SetBatch
+from adumbra.data.files import file_kind, find_files
 from adumbra.data.schema import Schema
-from adumbra.errors import InvalidInput
+from adumbra.errors import InvalidInput, require
+
+_READABLE = "give a path, a pandas, polars or pyarrow table, a numpy array or a scipy.sparse matrix"
 
 
 @runtime_checkable
@@ -48,25 +52,58 @@ class Source(Protocol):
 def open_source(data: object, schema: Schema) -> Source:
     """Open a path, folder, glob, Arrow C stream object, numpy array or scipy.sparse matrix."""
     if isinstance(data, str | Path):
-        return _open_files(data, schema)
+        return _open_files(find_files(data), schema)
+    from adumbra.data import arrays  # noqa: PLC0415  (each kind of data loads only what it needs)
+
     if isinstance(data, np.ndarray):
-        from adumbra.data.arrays import open_array  # noqa: PLC0415  (each kind loads only what it needs)
-
-        return open_array(data, schema)
-    if hasattr(data, "__arrow_c_stream__"):
-        from adumbra.data.arrays import open_arrow  # noqa: PLC0415
-
-        return open_arrow(data, schema)
-    kind = type(data).__name__
-    remedy = "give a path, a pandas, polars or pyarrow table, a numpy array or a scipy.sparse matrix"
-    raise InvalidInput(f"data of type {kind}: cannot be read; {remedy}")
+        return arrays.open_array(data, schema)
+    if hasattr(data, "tocsr"):
+        return arrays.open_sparse(data, schema)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return arrays.open_arrow(data, schema)
+    raise InvalidInput(f"data of type {type(data).__name__}: cannot be read; {_READABLE}")
 
 
-def _open_files(location: str | Path, schema: Schema) -> Source:
-    """Open files by their suffix."""
-    from adumbra.data.files import find_files  # noqa: PLC0415
+def _open_files(paths: tuple[Path, ...], schema: Schema) -> Source:
+    """Open files of one kind, as a table or as item sets."""
+    kind = file_kind(paths)
+    if kind == "csv":
+        from adumbra.data.csv import open_csv  # noqa: PLC0415
 
-    paths = find_files(location)
-    from adumbra.data.parquet import open_parquet  # noqa: PLC0415
+        require(
+            schema.items is None, "items: CSV files hold no item sets; use Parquet list<int> or .dat"
+        )
+        return open_csv(paths, schema)
+    from adumbra.data import parquet, sets  # noqa: PLC0415
 
-    return open_parquet(paths, schema)
+    if kind == "dat":
+        remedy = "declare [items] in the schema, or give a table"
+        require(schema.items is not None, f"data={paths[0].name!r}: .dat files hold item sets; {remedy}")
+        return sets.open_sets(sets.DatReader(paths), schema)
+    if schema.items is None:
+        return parquet.open_parquet(paths, schema)
+    for path in paths:
+        sets.require_lists(schema.items, parquet.parquet_schema(path), f"data={path.name!r}")
+    return sets.open_sets(sets.ParquetReader(paths, schema.items.column), schema)
+
+
+def describe(data: object) -> list[tuple[str, pa.DataType | None]]:
+    """Column names and storage types (None: text whose types nobody declared), from metadata alone."""
+    if isinstance(data, str | Path):
+        paths = find_files(data)
+        kind = file_kind(paths)
+        if kind == "dat":
+            return [("items", pa.list_(pa.int64()))]
+        if kind == "csv":
+            from adumbra.data.csv import read_header  # noqa: PLC0415
+
+            return [(name, None) for name in read_header(paths[0])]
+        from adumbra.data.parquet import parquet_schema  # noqa: PLC0415
+
+        return [(item.name, item.type) for item in parquet_schema(paths[0])]
+    from adumbra.data.arrays import arrow_table  # noqa: PLC0415
+
+    require(
+        hasattr(data, "__arrow_c_stream__"), f"data of type {type(data).__name__}: has no column names"
+    )
+    return [(item.name, item.type) for item in arrow_table(data).schema]

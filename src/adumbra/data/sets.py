@@ -1,0 +1,265 @@
+"""Item sets as a source: Parquet or Arrow lists of whole numbers, FIMI `.dat` lines, sparse matrices.
+
+Each row becomes a set: items outside the universe, nulls and unreadable words are dropped, doubles are
+one item. In `.dat` files every line is a row, a blank line the empty set.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adumbra.data.batch import SetBatch
+from adumbra.data.blocks import require_range, require_rows
+from adumbra.data.files import MEMORY_PIN, pin_files
+from adumbra.data.lines import read_lines
+from adumbra.data.parquet import count_parquet, parquet_pieces
+from adumbra.data.schema import ItemSpec, Schema
+from adumbra.errors import InvalidInput, require
+from adumbra.numerics import Ints
+
+_PIECE_ROWS = 65_536
+_DIGITS = 10  # the longest readable item; the universe ends below 2^31
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Raw rows: the number of items in each, and all items one after the other."""
+
+    lengths: Ints = field(repr=False)
+    items: Ints = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def rows_from(self, start: int) -> "Lists":
+        """The rows from `start` on."""
+        return Lists(self.lengths[start:], self.items[int(self.lengths[:start].sum()) :])
+
+
+class SetReader(Protocol):
+    """Where raw rows come from."""
+
+    def pieces(self, start: int) -> Iterator[Lists]:
+        """Raw rows from global row `start` on, in pieces of any length."""
+        ...
+
+    def count(self) -> int:
+        """The number of rows."""
+        ...
+
+    def pin(self) -> str:
+        """What tells that the rows changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SetSource:
+    """Item sets behind a reader of raw rows."""
+
+    schema: Schema
+    reader: SetReader = field(repr=False)
+
+    @property
+    def width(self) -> int:
+        """Items of the universe."""
+        return self.schema.width
+
+    def public_rows(self) -> int | None:
+        """The number of rows, where it is public."""
+        is_public = self.schema.neighbours.rows_are_public
+        return require_rows(self.schema, self.reader.count()) if is_public else None
+
+    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[SetBatch]:
+        """Blocks of fixed row ranges."""
+        require_range(rows, start, stop)
+        last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
+        spec = item_spec(self.schema)
+        for first, lists in _rechunk(self.reader.pieces(start), rows, start, max(last - start, 0)):
+            yield make_sets(lists, spec, first)
+
+    def pin(self) -> str:
+        """A digest of names, sizes and modification times; a constant in memory."""
+        return self.reader.pin()
+
+
+def item_spec(schema: Schema) -> ItemSpec:
+    """The item set declaration of a schema that must have one."""
+    if schema.items is None:
+        raise InvalidInput("items are absent: this data holds item sets; declare [items] in the schema")
+    return schema.items
+
+
+def make_sets(lists: Lists, spec: ItemSpec, start: int) -> SetBatch:
+    """Sort each row, drop doubles and what lies outside the universe."""
+    rows = np.repeat(np.arange(len(lists), dtype=np.int64), lists.lengths)
+    known = (lists.items >= spec.lower) & (lists.items <= spec.upper)
+    keys = rows[known] * spec.width + (lists.items[known] - spec.lower)
+    if bool(np.any(keys[1:] <= keys[:-1])):
+        keys = np.unique(keys)
+    counts = np.bincount(keys // spec.width, minlength=len(lists))
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return SetBatch(start, indptr, keys % spec.width, spec.width)
+
+
+def _rechunk(pieces: Iterable[Lists], rows: int, start: int, count: int) -> Iterator[tuple[int, Lists]]:
+    """Exactly `rows` rows at a time, at most `count` in all."""
+    lengths: list[Ints] = []
+    items: list[Ints] = []
+    filled = 0
+    for piece in pieces:
+        bounds = np.concatenate([[0], np.cumsum(piece.lengths)])
+        offset = 0
+        while offset < len(piece) and count > 0:
+            taken = min(rows - filled, len(piece) - offset, count)
+            lengths.append(piece.lengths[offset : offset + taken])
+            items.append(piece.items[bounds[offset] : bounds[offset + taken]])
+            filled, offset, count = filled + taken, offset + taken, count - taken
+            if filled == rows:
+                yield start, Lists(np.concatenate(lengths), np.concatenate(items))
+                lengths, items, start, filled = [], [], start + rows, 0
+        if count == 0:
+            break
+    if filled:
+        yield start, Lists(np.concatenate(lengths), np.concatenate(items))
+
+
+def arrow_lists(array: pa.Array) -> Lists:
+    """A list column as raw rows; null rows are empty, null items are no item (-1)."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    values = array.flatten()
+    wide = pc.fill_null(pc.cast(values, pa.int64(), safe=False), -1)
+    return Lists(lengths.astype(np.int64), wide.to_numpy(zero_copy_only=False))
+
+
+def require_lists(spec: ItemSpec, storage: pa.Schema, where: str) -> None:
+    """The item column is there once, and holds lists of whole numbers."""
+    found = storage.get_all_field_indices(spec.column)
+    require(len(found) == 1, f"{where}: column {spec.column!r} occurs {len(found)} times; need it once")
+    kind = storage.field(found[0]).type
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    is_right = is_list and pa.types.is_integer(kind.value_type)
+    require(
+        bool(is_right),
+        f"{where}: column {spec.column!r} of type {kind} holds no item sets; use list<int>",
+    )
+
+
+def parse_lines(data: bytes) -> Lists:
+    """Whole lines of words: every word of 1 to 10 digits is an item, any other is none (-1)."""
+    view = np.frombuffer(data, np.uint8)
+    is_break = (view == 32) | ((view >= 9) & (view <= 13))
+    edges = np.flatnonzero(np.diff(~is_break, prepend=False, append=False))
+    starts, stops = edges[::2], edges[1::2]
+    ends = np.flatnonzero(view == 10)
+    lengths = np.diff(np.searchsorted(starts, ends), prepend=0)
+    if not len(starts):
+        return Lists(lengths, np.empty(0, np.int64))
+    size = stops - starts
+    power = np.repeat(stops, size) - 1 - np.flatnonzero(~is_break)
+    digit = view[~is_break].astype(np.int64) - 48
+    is_bad = (digit < 0) | (digit > 9) | (power >= _DIGITS)
+    weight = 10 ** np.minimum(power, _DIGITS)
+    first = np.concatenate([[0], np.cumsum(size)[:-1]])
+    values = np.add.reduceat(np.where(is_bad, 0, digit * weight), first)
+    broken = np.add.reduceat(is_bad.astype(np.int64), first) > 0
+    return Lists(lengths, np.where(broken, -1, values))
+
+
+@dataclass(frozen=True, slots=True)
+class DatReader:
+    """FIMI files: one set a line."""
+
+    paths: tuple[Path, ...]
+
+    def pieces(self, start: int) -> Iterator[Lists]:
+        """Raw rows from global row `start` on."""
+        for path in self.paths:
+            for block in read_lines(path, b"\n"):
+                count = block.count(b"\n")
+                if start < count:
+                    yield parse_lines(block).rows_from(start)
+                start = max(start - count, 0)
+
+    def count(self) -> int:
+        """The number of lines."""
+        return sum(block.count(b"\n") for path in self.paths for block in read_lines(path, b"\n"))
+
+    def pin(self) -> str:
+        """A digest of names, sizes and modification times."""
+        return pin_files(self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetReader:
+    """A list column of Parquet files."""
+
+    paths: tuple[Path, ...]
+    column: str
+
+    def pieces(self, start: int) -> Iterator[Lists]:
+        """Raw rows from global row `start` on."""
+        for piece in parquet_pieces(self.paths, [self.column], _PIECE_ROWS, start):
+            yield arrow_lists(piece.column(self.column))
+
+    def count(self) -> int:
+        """The number of rows in the files' metadata."""
+        return count_parquet(self.paths)
+
+    def pin(self) -> str:
+        """A digest of names, sizes and modification times."""
+        return pin_files(self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReader:
+    """A list column in memory."""
+
+    column: pa.ChunkedArray = field(repr=False)
+
+    def pieces(self, start: int) -> Iterator[Lists]:
+        """Raw rows from global row `start` on."""
+        for chunk in self.column.slice(start).chunks:
+            yield arrow_lists(chunk)
+
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.column)
+
+    def pin(self) -> str:
+        """A constant: what is in memory is not pinned."""
+        return MEMORY_PIN
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixReader:
+    """A scipy.sparse matrix in compressed rows; column j is item j of the universe."""
+
+    indptr: Ints = field(repr=False)
+    indices: Ints = field(repr=False)
+
+    def pieces(self, start: int) -> Iterator[Lists]:
+        """Raw rows from global row `start` on."""
+        for first in range(start, self.count(), _PIECE_ROWS):
+            bounds = self.indptr[first : first + _PIECE_ROWS + 1]
+            yield Lists(np.diff(bounds), self.indices[bounds[0] : bounds[-1]])
+
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.indptr) - 1
+
+    def pin(self) -> str:
+        """A constant: what is in memory is not pinned."""
+        return MEMORY_PIN
+
+
+def open_sets(reader: SetReader, schema: Schema) -> SetSource:
+    """A source over a reader; the number of rows is compared where it is declared."""
+    source = SetSource(schema, reader)
+    if schema.rows is not None:
+        source.public_rows()
+    return source
