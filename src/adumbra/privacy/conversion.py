@@ -75,11 +75,10 @@ def mu_of(epsilon: float, delta: float) -> float:
     def excess(mu: float) -> float:
         return float(_real.log(_delta(mu, epsilon) / delta))
 
-    quantile = _quantile_upper(delta)
-    smallest = max(
-        2 * epsilon / (quantile + math.sqrt(quantile * quantile + 2 * epsilon)),
-        delta * math.sqrt(2 * math.pi),
-    )
+    # Both are below the answer: delta <= Phi(mu/2 - epsilon/mu), and delta <= mu / sqrt(2 pi).
+    z = _quantile_upper(delta)
+    from_epsilon = 2 * epsilon / (z + math.sqrt(z * z + 2 * epsilon))
+    smallest = 0.999 * max(from_epsilon, delta * math.sqrt(2 * math.pi))
     largest = 2 * smallest
     while excess(largest) <= 0:
         smallest, largest = largest, 2 * largest
@@ -106,7 +105,7 @@ def pure_to_mu(epsilon: float) -> float:
 def bounded_range_to_mu(epsilon: float) -> float:
     """The mu of an epsilon-bounded-range selection (exponential mechanism, Gumbel).
 
-    The same as of a pure epsilon/2 mechanism (Lemma 3).
+    The same as of a pure epsilon/2 mechanism (claim 3 of the proof).
     """
     return pure_to_mu(epsilon / 2)
 
@@ -136,14 +135,13 @@ def mu_to_zcdp(mu: float) -> float:
 
 def compose_mu(*mus: float) -> float:
     """The mu of all of them together, sqrt(sum mu_i^2): the smallest float that is not below it."""
+    require(len(mus) >= 1, "mus=(): nothing to compose; give at least one")
     for mu in mus:
         _require_mu(mu)
     exact = sum((Fraction(mu) ** 2 for mu in mus), Fraction(0))
     root = math.sqrt(exact)
     while Fraction(root) ** 2 < exact:
         root = math.nextafter(root, math.inf)
-    while Fraction(below := math.nextafter(root, -math.inf)) ** 2 >= exact and root > 0:
-        root = below
     return root
 
 
@@ -181,7 +179,7 @@ def _quantile_upper(delta: float) -> float:
 def _root(excess: Callable[[float], float], a: float, b: float) -> float:
     """A float within a few steps of the sign change between a and b (Illinois' regula falsi)."""
     value_a, value_b = excess(a), excess(b)
-    for _ in range(100):
+    while True:
         x = b - value_b * (b - a) / (value_b - value_a)
         value = excess(x)
         if value == 0 or abs(x - b) <= 2 * math.ulp(x):
@@ -191,7 +189,6 @@ def _root(excess: Callable[[float], float], a: float, b: float) -> float:
         else:
             a, value_a = b, value_b
         b, value_b = x, value
-    return x
 
 
 def _edge(excess: Callable[[float], float], x: float, *, safe: float, unsafe: float) -> float:
