@@ -39,12 +39,17 @@ class Unsupported(InvalidInput):
 
 
 class BudgetRefused(AdumbraError):
-    """The population's cap does not allow this spend; the numbers are epsilon, as the message prints them."""
+    """The population's cap does not allow this spend; the numbers are the message's, in epsilon."""
 
     exit_code = 3
 
     def __init__(
-        self, message: str, *, asked: float | None = None, left: float | None = None, largest: float | None = None
+        self,
+        message: str,
+        *,
+        asked: float | None = None,
+        left: float | None = None,
+        largest: float | None = None,
     ) -> None:
         self.asked, self.left, self.largest = asked, left, largest
         super().__init__(message)

@@ -109,7 +109,7 @@ def _require_alike(child: Population, parent: Population) -> None:
         )
     if child.currency is Currency.GAUSSIAN and parent.currency is Currency.PURE:
         raise Unsupported(
-            f"population={child.name}: has a delta, its parent {parent.name} is pure; register it without one"
+            f"population={child.name}: has a delta, its parent {parent.name} is pure; register none"
         )
 
 
@@ -118,8 +118,8 @@ def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int
     people = accounts[0].population
     if (guarantee.unit, guarantee.neighbours) != (people.unit, people.neighbours):
         raise Unsupported(
-            f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered for "
-            f"{people.unit}/{people.neighbours}; unlike guarantees do not add"
+            f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered "
+            f"for {people.unit}/{people.neighbours}; unlike guarantees do not add"
         )
     return [money.cost(guarantee, account.population) for account in accounts]
 
@@ -135,7 +135,7 @@ def check(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> Non
 
 
 def charge(chain: Chain, name: str, guarantee: PrivacyGuarantee) -> dict[str, int]:
-    """Charge a population and every ancestor, or refuse and change nothing: the gate of the whole system."""
+    """Charge a population and every ancestor, or refuse and change nothing: the gate."""
     accounts = lineage(chain.connection, name)
     paid = {}
     for account, units in zip(accounts, prices(accounts, guarantee), strict=True):
@@ -168,8 +168,8 @@ def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetR
     at = f" at delta={people.delta!r}" if people.delta else ""
     advice = f"ask for at most {largest!r} or register" if largest > 0 else "register"
     return BudgetRefused(
-        f"epsilon={asked!r} asked, {largest!r} left of {people.epsilon!r}{at} for population {people.name}; "
-        f"{advice} a new population",
+        f"epsilon={asked!r} asked, {largest!r} left of {people.epsilon!r}{at} "
+        f"for population {people.name}; {advice} a new population",
         asked=asked,
         left=largest,
         largest=largest,

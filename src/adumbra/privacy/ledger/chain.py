@@ -1,6 +1,6 @@
 """The hash chain: canonical JSON (RFC 8785), SHA-256, one Ed25519 signature over each head.
 
-    hash_i = SHA-256(body_i || hash_(i-1)),   body_i = canonical JSON with its log, sequence, day and kind
+    hash_i = SHA-256(body_i || hash_(i-1)),  body_i = canonical JSON with log, sequence, day and kind
 
 There are two chains. `public` holds what a reader of a release may know; its head goes into every card.
 `private` holds what may depend on the data or name people (source pins, paths, owners, fingerprints); it
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from getpass import getuser
-from typing import Literal
+from typing import Any, Literal
 
 import rfc8785
 from cryptography.exceptions import InvalidSignature
@@ -68,7 +68,7 @@ class Chain:
         self.ledger = ledger
         self._key = signing_key
         rows = connection.execute(select(heads).order_by(heads.c.log).with_for_update())
-        self._heads = {row.log: (row.sequence, row.hash) for row in rows}
+        self._heads: dict[str, tuple[int, str]] = {row.log: (row.sequence, row.hash) for row in rows}
 
     def sequence(self, log: Log) -> int:
         """The sequence number of the last event."""
@@ -95,7 +95,7 @@ class Chain:
     def act(
         self, kind: str, public: Mapping[str, object], private: Mapping[str, object] | None = None
     ) -> None:
-        """One act: what everybody may know, and beside it who did it and what only the steward may know."""
+        """One act: what everybody may know; beside it what only the steward may, and who did it."""
         about = self.append("public", kind, **public)
         self.append("private", kind, about=about, by=_user(), **(private or {}))
 
@@ -114,7 +114,7 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def read_events(connection: Connection, log: Log) -> Iterator[dict[str, object]]:
+def read_events(connection: Connection, log: Log) -> Iterator[dict[str, Any]]:
     """The bodies of one log, in order."""
     query = select(events.c.body).where(events.c.log == log).order_by(events.c.sequence)
     for row in connection.execute(query):

@@ -1,4 +1,4 @@
-"""`ledger verify`: chains, signatures, sums, states and guards, and a card's head against this history."""
+"""`ledger verify`: chains, signatures, sums, states and guards; a card's head against this history."""
 
 import hashlib
 import json
@@ -43,8 +43,8 @@ class Verified:
         """For people."""
         card = "; the card's head is part of this history" if self.card else ""
         return (
-            f"{self.events} public and {self.private_events} private events, {self.populations} populations and "
-            f"{self.entries} entries agree; head {self.head[:16]}{card}"
+            f"{self.events} public and {self.private_events} private events, "
+            f"{self.populations} populations, {self.entries} entries agree; head {self.head[:16]}{card}"
         )
 
 
@@ -172,9 +172,11 @@ def _compare_tables(connection: Connection, book: Book, faults: list[str]) -> No
     ):
         expected = _by_key(table, rows)
         found = _by_key(table, [dict(row) for row in connection.execute(select(table)).mappings()])
-        for key in sorted(expected.keys() | found.keys()):
-            if expected.get(key) != found.get(key):
-                faults.append(f"{table.name} {'/'.join(key)}: does not agree with the log")
+        faults += [
+            f"{table.name} {'/'.join(key)}: does not agree with the log"
+            for key in sorted(expected.keys() | found.keys())
+            if expected.get(key) != found.get(key)
+        ]
 
 
 def _by_key(table: Table, rows: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -184,26 +186,25 @@ def _by_key(table: Table, rows: list[dict[str, Any]]) -> dict[tuple[str, ...], d
 def card_faults(connection: Connection, known: Mapping[str, str], card: Mapping[str, Any]) -> list[str]:
     """Whether the head that a card carries is an earlier (or the present) state of this ledger."""
     try:
-        head = card["ledger"]
-        entry = str(head["entry"])
-        sequence, digest = int(head["sequence"]), str(head["hash"])
+        head = card["ledger"]["head"]
+        entry, sequence, digest = str(card["ledger"]["entry"]), int(head["sequence"]), str(head["hash"])
         message = head_message(str(head["ledger"]), "public", sequence, digest)
         signed = is_signed(str(head["public_key"]), message, str(head["signature"]))
-    except (KeyError, TypeError, ValueError):
+        issuer = (head["ledger"], head["public_key"])
+    except (KeyError, TypeError, ValueError, AdumbraError):
         return ["card: has no readable ledger head"]
-    if head["public_key"] != known.get("public_key") or head["ledger"] != known.get("ledger"):
+    if issuer != (known.get("ledger"), known.get("public_key")):
         return ["card: was issued by another ledger"]
-    if not signed:
-        return ["card: the signature of its ledger head does not hold"]
+    faults = [] if signed else ["card: the signature of its ledger head does not hold"]
     place = (events.c.log == "public", events.c.sequence == sequence)
     found = connection.execute(select(events.c.hash).where(*place)).scalar()
     if found is None:
-        return [f"card: issued at event {sequence}, which this ledger no longer has; it was rolled back"]
-    if found != digest:
-        return [
-            f"card: event {sequence} is not the one it was issued at; this ledger's history was rewritten"
-        ]
-    row = connection.execute(select(entries.c.state).where(entries.c.id == entry)).scalar()
-    if row not in ("drawn", "sealed", "publishing", "published"):
-        return [f"card: entry {entry} was not drawn in this ledger"]
-    return []
+        faults.append(f"card: issued at event {sequence}, which this ledger lacks; it was rolled back")
+    elif found != digest:
+        faults.append(
+            f"card: event {sequence} is not the one it was issued at; the history was rewritten"
+        )
+    state = connection.execute(select(entries.c.state).where(entries.c.id == entry)).scalar()
+    if state not in ("drawn", "sealed", "publishing", "published"):
+        faults.append(f"card: entry {entry} was not drawn in this ledger")
+    return faults

@@ -1,8 +1,8 @@
 """The log as a file: JSON Lines or Parquet.
 
 The public export is the public chain itself: its reader can check every hash and the signature with
-`verify_export`, and finds no path, no person's name and no time finer than a day in it. The private export
-adds the private chain, without the fingerprints: those never leave.
+`verify_export`, and finds no path, no person's name and no time finer than a day in it. The private
+export adds the private chain, without the fingerprints: those never leave.
 """
 
 import json
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlalchemy import Connection, select
 
 from adumbra.errors import InvalidInput, VerificationFailed
@@ -59,16 +61,13 @@ def _rows(connection: Connection, log: Log) -> Iterator[dict[str, Any]]:
 
 
 def _write_parquet(path: Path, top: dict[str, object], rows: list[dict[str, Any]]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     types = {name: pa.int64() if name == "sequence" else pa.string() for name in rows[0]}
     schema = pa.schema(types.items(), metadata={"adumbra-ledger": canonical(top)})
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
 
 def verify_export(path: Path) -> int:
-    """Check a public JSON Lines export offline: every link and the signature; returns its number of events."""
+    """Check a public JSON Lines export offline, every link and the signature; counts its events."""
     try:
         top, *lines = [json.loads(line) for line in path.read_bytes().splitlines()]
         previous, sequence = GENESIS, 0

@@ -10,7 +10,7 @@ _CHUNK = 1 << 20
 
 
 def tree_digest(folder: Path) -> str:
-    """SHA-256 over every file of a folder: sorted relative names, sizes and contents; links are refused."""
+    """SHA-256 over every file of a folder: sorted names, sizes and contents; links are refused."""
     total = hashlib.sha256(b"adumbra-tree/1\0")
     for path in _members(folder):
         name = path.relative_to(folder).as_posix().encode()

@@ -1,9 +1,9 @@
 """A keyed, order-free fingerprint of a table: a tripwire against registering the same rows twice.
 
-    lanes  = X K             K: width x 4 secret integers; exact in float64, so any blocks give the same bits
-    hashes = mix(lanes)      four keyed 64-bit words a row
+    lanes  = X K            K: width x 4 secret integers; exact in float64, whatever the blocks
+    hashes = mix(lanes)     four keyed 64-bit words a row
     digest = sum over rows of the words mod 2^64, and the number of rows
-    sketch = the 256 smallest distinct first words (bottom-k MinHash): estimates the overlap of two tables
+    sketch = the 256 smallest distinct first words (bottom-k MinHash), for the overlap of two tables
 
 It is a function of private rows: it stays in the ledger's private log and no output depends on it. It is
 a tripwire, not an identity: rows encoded under another schema, or altered, do not match.
@@ -27,7 +27,7 @@ Words = NDArray[np.uint64]
 
 
 class Fingerprint:
-    """An accumulator: `update` with blocks in any order and split, `merge` partial ones, then read it."""
+    """An accumulator: `update` with blocks in any order, `merge` partial ones, then read it."""
 
     def __init__(self, key: bytes, width: int) -> None:
         require(width >= 1, f"width={width}: must be at least 1")
@@ -48,7 +48,7 @@ class Fingerprint:
         self._sketch: Words = np.empty(0, dtype=np.uint64)
 
     def update(self, rows: Array) -> None:
-        """Take in a block of quantised rows: integers in float64, at most 2^15 in size (`BoundedRows.units`)."""
+        """Take in a block of quantised rows: float64 integers of at most 2^15 (`BoundedRows.units`)."""
         lanes = (rows @ self._matrix).astype(np.int64).view(np.uint64)
         hashes = _mix(lanes, self._mixer, self._offset)
         self._total += hashes.sum(axis=0, dtype=np.uint64)
@@ -57,10 +57,14 @@ class Fingerprint:
 
     def merge(self, other: "Fingerprint") -> None:
         """Take in what another accumulator of the same key and width has seen."""
-        require(self._seed == other._seed, "fingerprint: made with another key or width")
-        self._total += other._total
-        self._rows += other._rows
-        self._keep(other._sketch)
+        seed, total, rows, sketch = other._parts()  # noqa: SLF001  another of this very class
+        require(self._seed == seed, "fingerprint: made with another key or width")
+        self._total += total
+        self._rows += rows
+        self._keep(sketch)
+
+    def _parts(self) -> tuple[bytes, Words, int, Words]:
+        return self._seed, self._total, self._rows, self._sketch
 
     def _keep(self, candidates: Words) -> None:
         """Keep the smallest distinct hashes."""

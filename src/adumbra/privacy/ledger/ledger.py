@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import URL, Connection, insert, inspect, select
@@ -19,7 +19,7 @@ from adumbra.privacy.ledger.export import write_export
 from adumbra.privacy.ledger.fingerprint import Fingerprint
 from adumbra.privacy.ledger.model import FORMAT, create_all, heads, keys
 from adumbra.privacy.ledger.store import Store, check_file, parse_location
-from adumbra.privacy.ledger.values import LedgerHead, Population, State, Statement
+from adumbra.privacy.ledger.values import REMEDY, LedgerHead, Population, State, Statement
 
 
 class Ledger:
@@ -46,7 +46,7 @@ class Ledger:
         """Close the connections; the ledger can be opened again."""
         self._store.close()
 
-    def __enter__(self) -> "Ledger":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -153,14 +153,12 @@ class Ledger:
         *,
         digest_of: Callable[[Path], str] = files.tree_digest,
     ) -> Path:
-        """Finish a sealed entry after a crash: publish the same bytes, checked by their digest; idempotent."""
+        """Finish a sealed entry after a crash: publish the same bytes, by their digest; idempotent."""
         with self._store.read() as connection:
             row = protocol.load(connection, entry_id)
         state = State(row["state"])
         if state not in (State.SEALED, State.PUBLISHING, State.PUBLISHED):
-            raise LedgerError(
-                f"entry={entry_id}: is {state}, nothing is sealed; {protocol.REMEDY[state]}"
-            )
+            raise LedgerError(f"entry={entry_id}: is {state}, nothing is sealed; {REMEDY[state]}")
         place = row["target"] or target
         if not place:
             raise LedgerError(
@@ -242,7 +240,7 @@ class Ledger:
 
 
 def create_ledger(location: str | Path) -> Ledger:
-    """Make a new ledger; a path means SQLite (mode 0600), `postgresql://...` PostgreSQL. Never overwrites."""
+    """Make a new ledger: SQLite at a path (mode 0600), or PostgreSQL; never over an existing one."""
     url = parse_location(location)
     if url.get_backend_name() == "postgresql":
         store = Store(url)

@@ -126,7 +126,9 @@ def create_all(connection: Connection) -> None:
 
 _POSTGRES_REFUSE = """
 CREATE FUNCTION adumbra_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN RAISE EXCEPTION USING MESSAGE = TG_OP || ' on ' || TG_TABLE_NAME || ': the ledger only grows'; END $$
+BEGIN
+  RAISE EXCEPTION USING MESSAGE = TG_OP || ' on ' || TG_TABLE_NAME || ': the ledger only grows';
+END $$
 """
 
 

@@ -45,7 +45,7 @@ def cap(population: Population, raises: int = 0) -> int:
     units = math.floor(_whole(population.epsilon, population.delta)) - raises
     if not 1 <= units <= MAX_UNITS:
         raise InvalidInput(
-            f"epsilon={population.epsilon!r}, delta={population.delta!r}: the cap is below what the ledger counts"
+            f"epsilon={population.epsilon!r}, delta={population.delta!r}: too small a cap for the ledger"
         )
     return units
 

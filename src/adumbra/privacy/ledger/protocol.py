@@ -17,7 +17,7 @@ from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import accounts, faults
 from adumbra.privacy.ledger.chain import Chain, canonical
 from adumbra.privacy.ledger.model import charges, entries, populations
-from adumbra.privacy.ledger.values import State
+from adumbra.privacy.ledger.values import REMEDY, State
 
 
 def reserve(
@@ -129,13 +129,3 @@ def _advance(chain: Chain, entry: str, before: State, after: State, **columns: s
             f"entry={entry}: is {state}, must be {before} to become {after}; {REMEDY[state]}"
         )
     return row
-
-
-REMEDY = {
-    State.RESERVED: "draw it or void it",
-    State.DRAWN: "its noise is never drawn again: make a new reservation",
-    State.SEALED: "resume it: the same bytes are published",
-    State.PUBLISHING: "resume it: the same bytes are published",
-    State.PUBLISHED: "it is done",
-    State.VOID: "make a new reservation",
-}

@@ -67,7 +67,7 @@ def _more(connection: Connection, above: list[Account], entry: str) -> int:
     """How many more spends like this one every account above can pay."""
     query = select(charges.c.population, charges.c.units).where(charges.c.entry == entry)
     units = {row.population: row.units for row in connection.execute(query)}
-    return min(account.left // units[account.population.name] for account in above)
+    return min(account.left // int(units[account.population.name]) for account in above)
 
 
 def _raises(connection: Connection) -> dict[str, tuple[CapChange, ...]]:

@@ -1,4 +1,4 @@
-"""The same rows under two names: recorded in the private log, shown to the steward, acted on by people."""
+"""The same rows under two names: kept in the private log, shown to the steward, settled by people."""
 
 from itertools import combinations
 

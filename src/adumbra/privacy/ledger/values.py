@@ -32,6 +32,16 @@ NEXT: dict[State, tuple[State, ...]] = {
 }
 
 
+REMEDY: dict[State, str] = {
+    State.RESERVED: "draw it or void it",
+    State.DRAWN: "its noise is never drawn again: make a new reservation",
+    State.SEALED: "resume it: the same bytes are published",
+    State.PUBLISHING: "resume it: the same bytes are published",
+    State.PUBLISHED: "it is done",
+    State.VOID: "make a new reservation",
+}
+
+
 class Currency(StrEnum):
     """What a population counts."""
 
@@ -103,6 +113,11 @@ class Entry:
         """Charged, but nothing came out (yet): what a crash leaves behind."""
         return self.state not in (State.PUBLISHED, State.VOID)
 
+    @property
+    def remedy(self) -> str:
+        """What can be done with it now."""
+        return REMEDY[self.state]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
@@ -116,7 +131,10 @@ class Overlap:
     def sentence(self) -> str:
         """For the steward's eyes only."""
         what = "the same rows" if self.is_same else f"about {self.share:.0%} of the smaller table's rows"
-        return f"populations {self.population} and {self.other} hold {what}; link them or declare different people"
+        return (
+            f"populations {self.population} and {self.other} hold {what}; "
+            "link them or declare different people"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,4 +176,5 @@ class Statement:
             if self.more_like_last is None
             else f"; about {self.more_like_last} more releases like the last"
         )
-        return f"{people.name}: epsilon={self.spent!r} spent of {people.epsilon!r}{at}, {self.left!r} left{more}"
+        spent = f"epsilon={self.spent!r} spent of {people.epsilon!r}{at}"
+        return f"{people.name}: {spent}, {self.left!r} left{more}"

@@ -1,0 +1,268 @@
+"""`adumbra ledger`: the steward's commands. `--json` on whatever reports; heavy imports wait."""
+
+import json as json_module
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from adumbra.privacy.ledger import Ledger, Statement
+
+app = typer.Typer(
+    help="The budget ledger: who may still spend how much, and where every spend stands.",
+    no_args_is_help=True,
+)
+
+
+class UnitName(StrEnum):
+    """What one guarantee hides; the same words as `relations.Unit`, without its import."""
+
+    ROW = "row"
+    ELEMENT = "element"
+
+
+class RelationName(StrEnum):
+    """Which tables must look alike; the same words as `relations.Neighbours`."""
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+    ONE_ELEMENT = "one-element"
+
+
+Location = Annotated[str, typer.Option("--ledger", help="Ledger file, or a postgresql:// address.")]
+Name = Annotated[str, typer.Argument(help="A registered population.")]
+EntryId = Annotated[str, typer.Argument(help="The id of an entry, as `ledger show` lists it.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; one line. It is public: name no one.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+@contextmanager
+def _opened(location: str) -> "Iterator[Ledger]":
+    from adumbra.privacy.ledger import open_ledger  # noqa: PLC0415 - start-up time
+
+    with open_ledger(location) as ledger:
+        yield ledger
+
+
+def _say(sentence: str, facts: dict[str, Any], json: bool) -> None:
+    typer.echo(json_module.dumps(facts, indent=2) if json else sentence)
+
+
+@app.command()
+def init(
+    ledger: Annotated[str, typer.Argument(help="A new file, or a postgresql:// address.")],
+    json: AsJson = False,
+) -> None:
+    """Make a new, empty ledger (a file gets mode 0600)."""
+    from adumbra.privacy.ledger import create_ledger  # noqa: PLC0415 - start-up time
+
+    with create_ledger(ledger) as made:
+        head = made.head()
+    _say(f"ledger {head.ledger} made; its public key is {head.public_key}", head.to_dict(), json)
+
+
+@app.command()
+def register(  # noqa: PLR0913, PLR0917 - one argument a flag
+    name: Annotated[str, typer.Argument(help="A name for the people whose data it is.")],
+    ledger: Location,
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", help="The cap: all releases together stay below it.")
+    ],
+    unit: Annotated[UnitName, typer.Option("--unit", help="Whose change is hidden.")],
+    neighbours: Annotated[
+        RelationName, typer.Option("--neighbours", help="Which tables must look alike.")
+    ],
+    delta: Annotated[
+        float, typer.Option("--delta", help="0 counts pure epsilon, above 0 Gaussian mu^2.")
+    ] = 0.0,
+    parent: Annotated[
+        str | None, typer.Option("--parent", help="A population that pays as well.")
+    ] = None,
+    owner: Annotated[str, typer.Option("--owner", help="Who answers for it; stays private.")] = "",
+    purpose: Annotated[str, typer.Option("--purpose", help="What it is for; public.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Register a population with its cap."""
+    from adumbra.privacy.ledger import Population  # noqa: PLC0415 - start-up time
+    from adumbra.relations import Neighbours, Unit  # noqa: PLC0415
+
+    population = Population(
+        name=name,
+        unit=Unit(unit),
+        neighbours=Neighbours(neighbours),
+        epsilon=epsilon,
+        delta=delta,
+        owner=owner,
+        purpose=purpose,
+        parent=parent,
+    )
+    with _opened(ledger) as book:
+        book.register(population)
+        statement = book.show(name)[0]
+    _say(f"registered {statement.sentence()}", _facts(statement), json)
+
+
+@app.command()
+def show(
+    ledger: Location,
+    population: Annotated[str | None, typer.Argument(help="One population; all when left out.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Show spent, left, about how many more, and every spend that a crash left behind."""
+    with _opened(ledger) as book:
+        statements = book.show(population)
+    if json:
+        typer.echo(json_module.dumps({"populations": [_facts(each) for each in statements]}, indent=2))
+    else:
+        for statement in statements:
+            _print(statement)
+
+
+@app.command()
+def verify(
+    ledger: Location,
+    against: Annotated[
+        Path | None, typer.Option("--against", help="A card.json, or its folder.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Check chains, signatures, sums and states; with a card, that the ledger was not rolled back."""
+    from dataclasses import asdict  # noqa: PLC0415 - start-up time
+
+    card = None if against is None else _read_card(against)
+    with _opened(ledger) as book:
+        verified = book.verify(card)
+    _say(f"whole: {verified.sentence()}", asdict(verified), json)
+
+
+@app.command()
+def head(ledger: Location, json: AsJson = False) -> None:
+    """Print the signed head: write it down elsewhere, and a roll-back shows (`verify --against`)."""
+    with _opened(ledger) as book:
+        found = book.head()
+    _say(f"event {found.sequence} of ledger {found.ledger}: {found.hash}", found.to_dict(), json)
+
+
+@app.command()
+def resume(
+    entry: EntryId,
+    ledger: Location,
+    target: Annotated[Path | None, typer.Option("--target", help="Needed if none was recorded.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Publish the same sealed bytes after a crash."""
+    with _opened(ledger) as book:
+        place = book.resume(entry, target, digest_of=_release_digest)
+    _say(f"published {entry} at {place}", {"entry": entry, "target": str(place)}, json)
+
+
+@app.command()
+def void(entry: EntryId, ledger: Location, reason: Reason, json: AsJson = False) -> None:
+    """Give a reservation up before its noise was drawn; its charge is returned."""
+    with _opened(ledger) as book:
+        book.void(entry, reason)
+    _say(f"voided {entry}", {"entry": entry, "state": "void"}, json)
+
+
+@app.command("raise")
+def raise_cap(
+    population: Name,
+    ledger: Location,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The new, higher cap.")],
+    reason: Reason,
+    json: AsJson = False,
+) -> None:
+    """Raise a cap; the act and its reason stay visible for ever."""
+    with _opened(ledger) as book:
+        book.raise_cap(population, epsilon, reason)
+        statement = book.show(population)[0]
+    _say(f"raised: {statement.sentence()}", _facts(statement), json)
+
+
+@app.command()
+def link(
+    population: Name,
+    ledger: Location,
+    to: Annotated[str, typer.Option("--to", help="The population that shall pay as well.")],
+    reason: Reason,
+    json: AsJson = False,
+) -> None:
+    """Make a population the child of another: what it spends, and has spent, is charged to both."""
+    with _opened(ledger) as book:
+        book.link(population, to, reason)
+        statement = book.show(to)[0]
+    _say(f"linked {population}; {statement.sentence()}", _facts(statement), json)
+
+
+@app.command()
+def declare(
+    population: Name,
+    other: Annotated[str, typer.Argument(help="Another registered population.")],
+    ledger: Location,
+    reason: Reason,
+    json: AsJson = False,
+) -> None:
+    """Declare that two populations hold different people although their rows look alike."""
+    with _opened(ledger) as book:
+        book.declare_different(population, other, reason)
+    facts = {"population": population, "other": other, "declared": "different people"}
+    _say(f"declared: {population} and {other} hold different people", facts, json)
+
+
+@app.command()
+def export(
+    path: Annotated[Path, typer.Argument(help="A new .jsonl or .parquet file.")],
+    ledger: Location,
+    private: Annotated[bool, typer.Option("--private", help="With paths, owners and users.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Write the log to a file; without --private it names no path and no person."""
+    with _opened(ledger) as book:
+        book.export(path, public=not private)
+    _say(f"written: {path}", {"path": str(path), "public": not private}, json)
+
+
+def _facts(statement: "Statement") -> dict[str, Any]:
+    from dataclasses import asdict  # noqa: PLC0415 - start-up time
+
+    facts = asdict(statement)
+    facts["stranded"] = [entry.id for entry in statement.stranded]
+    return facts
+
+
+def _print(statement: "Statement") -> None:
+    typer.echo(statement.sentence())
+    for change in statement.raised:
+        typer.echo(
+            f"  cap raised {change.day} from {change.before!r} to {change.after!r}: {change.reason}"
+        )
+    for entry in statement.entries:
+        typer.echo(f"  {entry.id}  {entry.state:<10}  epsilon={entry.epsilon!r}  {entry.population}")
+    for entry in statement.stranded:
+        typer.echo(f"  not published: {entry.id} is {entry.state}; {entry.remedy}")
+    for overlap in statement.overlaps:
+        typer.echo(f"  look: {overlap.sentence()}")
+
+
+def _read_card(path: Path) -> dict[str, Any]:
+    from adumbra.errors import InvalidInput  # noqa: PLC0415 - start-up time
+
+    file = path / "card.json" if path.is_dir() else path
+    try:
+        card = json_module.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"card={file}: not a readable card") from error
+    if not isinstance(card, dict):
+        raise InvalidInput(f"card={file}: not a card")
+    return card
+
+
+def _release_digest(folder: Path) -> str:
+    """The digest of a staged or published release, after every byte of it was checked."""
+    from adumbra.release.storage import verify as verify_release  # noqa: PLC0415 - start-up time
+
+    return verify_release(folder).digest
