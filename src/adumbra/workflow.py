@@ -16,9 +16,10 @@ from adumbra.data.sources import Source, open_source
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, LedgerError, require
-from adumbra.mechanisms import dppro
+from adumbra.mechanisms import dppro, jl_laplace
 from adumbra.mechanisms.base import Draft, Plan
 from adumbra.mechanisms.dppro import DPProConfig
+from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, open_ledger
 from adumbra.release.artifact import Release
@@ -27,7 +28,7 @@ from adumbra.release.storage import load, write_staged
 from adumbra.report.page import render
 from adumbra.version import __version__
 
-Config = DPProConfig
+Config = DPProConfig | JLLaplaceConfig
 
 LIMITS = (
     "The guarantee covers this folder; whatever else is published about the same people adds to it.",
@@ -42,6 +43,8 @@ def plan(config: Config, schema: Schema) -> Plan:
     match config:
         case DPProConfig():
             return dppro.plan(config, schema)
+        case JLLaplaceConfig():
+            return jl_laplace.plan(config, schema)
     raise _unknown(config)
 
 
@@ -50,6 +53,8 @@ def draw(source: Source, config: Config, *, engine: Engine, grant: Grant) -> Dra
     match config:
         case DPProConfig():
             return dppro.release(source, config, engine=engine, grant=grant)
+        case JLLaplaceConfig():
+            return jl_laplace.release(source, config, engine=engine, grant=grant)
     raise _unknown(config)
 
 

@@ -78,6 +78,11 @@ class DistanceModel:
         """2 k s2, what the noise adds to a squared distance on average, in the encoded unit."""
         return 2.0 * self.n_components * self.noise.variance * self.unit**2
 
+    def in_encoded_units(self) -> "DistanceModel":
+        """The model of the same rows after they were multiplied by `unit`."""
+        variance, fourth = self.noise.variance * self.unit**2, self.noise.fourth * self.unit**4
+        return replace(self, noise=replace(self.noise, variance=variance, fourth=fourth), unit=1.0)
+
     def averaged(self, left: int, right: int) -> "DistanceModel":
         """The model of the distance between the means of `left` and of `right` disjoint rows."""
         variance = self.noise.variance * (1.0 / left + 1.0 / right) / 2.0
