@@ -201,6 +201,7 @@ class CsvSource:
 
     paths: tuple[Path, ...]
     schema: Schema
+    counted: int | None = None  # records, where their number is public
 
     @property
     def width(self) -> int:
@@ -208,11 +209,8 @@ class CsvSource:
         return self.schema.width
 
     def public_rows(self) -> int | None:
-        """The number of records, where it is public; looks for line ends and quotes only."""
-        if not self.schema.neighbours.rows_are_public:
-            return None
-        counts = (records.count for path in self.paths for records in file_records(path)[1])
-        return require_rows(self.schema, sum(counts) - len(self.paths))
+        """The number of records when the source was opened, where it is public."""
+        return self.counted
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Blocks of fixed row ranges."""
@@ -256,7 +254,8 @@ def open_csv(paths: tuple[Path, ...], schema: Schema) -> CsvSource:
         names = list(read_header(path))
         types = dict.fromkeys(names, pa.binary())
         schema = match_columns(schema, types, names, f"data={path.name!r}")
-    source = CsvSource(paths, schema)
-    if schema.rows is not None:
-        source.public_rows()
-    return source
+    if not schema.neighbours.rows_are_public:
+        return CsvSource(paths, schema)
+    # Counting looks for line ends, quotes and delimiters only.
+    counts = (records.count for path in paths for records in file_records(path)[1])
+    return CsvSource(paths, schema, require_rows(schema, sum(counts) - len(paths)))

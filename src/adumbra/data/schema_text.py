@@ -47,13 +47,13 @@ def draft_schema(columns: Sequence[tuple[str, pa.DataType | None]]) -> str:
     if item_columns and len(item_columns) == len(columns):
         body = [_section("[items]", {"column": item_columns[0], "universe": TODO})]
     else:
-        drafts = [(name, _draft_fields(name, storage)) for name, storage in columns]
         body = [
-            f"# column {_value(name)} of type {dict(columns)[name]} cannot be read and is left out\n"
-            for name, fields in drafts
-            if fields is None
+            f"# column {_value(name)} of type {storage} is left out; {_left_out(storage)}\n"
+            for name, storage in columns
+            if _draft_fields(name, storage) is None
         ]
-        body += _column_sections((fields for _, fields in drafts if fields is not None), is_draft=True)
+        drafts = (_draft_fields(name, storage) for name, storage in columns)
+        body += _column_sections((fields for fields in drafts if fields is not None), is_draft=True)
     table = _section("[table]", {"unit": TODO, "neighbours": TODO, "declared_by": TODO})
     choices = '# label = "..."   the column to predict, if any\n# rows = ...      if n is public\n'
     return "\n".join([f"{_HEAD}format = {_value(FORMAT)}\n", table + choices, *body])
@@ -75,6 +75,13 @@ def _draft_fields(name: str, storage: pa.DataType | None) -> Fields | None:
     return None
 
 
+def _left_out(storage: pa.DataType | None) -> str:
+    """What can be done about a column that a draft leaves out."""
+    if storage is not None and _is_list(storage):
+        return "for its item sets write [items] with column and universe in place of the columns"
+    return "cast it to a number or text to use it"
+
+
 def _is_list(storage: pa.DataType) -> bool:
     """Whether a column may hold item sets."""
     is_list = pa.types.is_list(storage) or pa.types.is_large_list(storage)
@@ -82,7 +89,7 @@ def _is_list(storage: pa.DataType) -> bool:
 
 
 def _column_sections(columns: Iterable[Fields], *, is_draft: bool = False) -> Iterator[str]:
-    """Sections of columns in order; neighbours with equal fields together (in a draft: numbered ones)."""
+    """Sections of columns in order; neighbours with equal fields together (a draft: if numbered)."""
     for _, run in groupby(columns, key=lambda fields: json.dumps(_spec(fields), sort_keys=True)):
         members = list(run)
         fields = _spec(members[0])

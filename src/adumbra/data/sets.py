@@ -63,6 +63,7 @@ class SetSource:
 
     schema: Schema
     reader: SetReader = field(repr=False)
+    counted: int | None = None  # rows, where their number is public
 
     @property
     def width(self) -> int:
@@ -70,9 +71,8 @@ class SetSource:
         return self.schema.width
 
     def public_rows(self) -> int | None:
-        """The number of rows, where it is public."""
-        is_public = self.schema.neighbours.rows_are_public
-        return require_rows(self.schema, self.reader.count()) if is_public else None
+        """The number of rows when the source was opened, where it is public."""
+        return self.counted
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[SetBatch]:
         """Blocks of fixed row ranges."""
@@ -258,8 +258,6 @@ class MatrixReader:
 
 
 def open_sets(reader: SetReader, schema: Schema) -> SetSource:
-    """A source over a reader; the number of rows is compared where it is declared."""
-    source = SetSource(schema, reader)
-    if schema.rows is not None:
-        source.public_rows()
-    return source
+    """A source over a reader; the number of rows is compared with the schema, where it is public."""
+    is_public = schema.neighbours.rows_are_public
+    return SetSource(schema, reader, require_rows(schema, reader.count()) if is_public else None)

@@ -87,23 +87,49 @@ def _open_files(paths: tuple[Path, ...], schema: Schema) -> Source:
     return sets.open_sets(sets.ParquetReader(paths, schema.items.column), schema)
 
 
-def describe(data: object) -> list[tuple[str, pa.DataType | None]]:
-    """Column names and storage types (None: text whose types nobody declared), from metadata alone."""
-    if isinstance(data, str | Path):
-        paths = find_files(data)
-        kind = file_kind(paths)
-        if kind == "dat":
-            return [("items", pa.list_(pa.int64()))]
-        if kind == "csv":
-            from adumbra.data.csv import read_header  # noqa: PLC0415
+Fields = list[tuple[str, pa.DataType | None]]  # None: text whose type nobody declared
 
-            return [(name, None) for name in read_header(paths[0])]
-        from adumbra.data.parquet import parquet_schema  # noqa: PLC0415
 
-        return [(item.name, item.type) for item in parquet_schema(paths[0])]
-    from adumbra.data.arrays import arrow_table  # noqa: PLC0415
+def describe(data: object) -> list[tuple[str, Fields]]:
+    """For each file (or the object): its name, column names and storage types, from metadata alone."""
+    if not isinstance(data, str | Path):
+        from adumbra.data.arrays import arrow_table  # noqa: PLC0415
 
-    require(
-        hasattr(data, "__arrow_c_stream__"), f"data of type {type(data).__name__}: has no column names"
-    )
-    return [(item.name, item.type) for item in arrow_table(data).schema]
+        has_names = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+        require(has_names, f"data of type {type(data).__name__}: has no column names; give a table")
+        return [("data", [(item.name, item.type) for item in arrow_table(data).schema])]
+    paths = find_files(data)
+    return [(f"data={path.name!r}", _file_fields(path, file_kind(paths))) for path in paths]
+
+
+def _file_fields(path: Path, kind: str) -> Fields:
+    """Column names and storage types of one file."""
+    if kind == "dat":
+        return [("items", pa.list_(pa.int64()))]
+    if kind == "csv":
+        from adumbra.data.csv import read_header  # noqa: PLC0415
+
+        return [(name, None) for name in read_header(path)]
+    from adumbra.data.parquet import parquet_schema  # noqa: PLC0415
+
+    return [(item.name, item.type) for item in parquet_schema(path)]
+
+
+def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
+    """The schema expanded by the data's names, and all that does not fit in names and storage types."""
+    from adumbra.data.blocks import column_mismatches  # noqa: PLC0415
+    from adumbra.data.sets import require_lists  # noqa: PLC0415
+
+    faults: list[str] = []
+    for where, fields in describe(data):
+        names = [name for name, _ in fields]
+        types = {name: pa.binary() if storage is None else storage for name, storage in fields}
+        try:
+            schema = schema.expand(names)
+            if schema.items is not None and not where.endswith(".dat'"):
+                require_lists(schema.items, pa.schema(list(types.items())), where)
+        except InvalidInput as problem:
+            faults.append(str(problem))
+            continue
+        faults += [f"{where}: {fault}" for fault in column_mismatches(schema, types, names)]
+    return schema, faults

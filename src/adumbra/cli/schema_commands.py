@@ -1,0 +1,105 @@
+"""`adumbra schema draft | check`: write and check what is publicly known of a table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from adumbra.data.schema import Schema
+
+app = typer.Typer(help="Write and check schemas.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command()
+def draft(
+    data: Annotated[str, typer.Argument(help="A file, a folder or a quoted glob.", metavar="DATA")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write here, not to the screen.")
+    ] = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+) -> None:
+    """Draft a schema from column names and storage types; values and statistics are never read."""
+    from adumbra.data.schema_text import draft_schema  # noqa: PLC0415  (start-up time)
+    from adumbra.data.sources import describe  # noqa: PLC0415
+    from adumbra.errors import require  # noqa: PLC0415
+
+    text = draft_schema(describe(data)[0][1])
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    require(
+        force or not out.exists(), f"out={str(out)!r}: is there already; choose another name or --force"
+    )
+    out.write_text(text, encoding="utf-8")
+    typer.echo(f"{out}: drafted; replace every TODO, then run: adumbra schema check {out} {data}")
+
+
+@app.command()
+def check(
+    schema: Annotated[Path, typer.Argument(help="The schema file.", metavar="SCHEMA")],
+    data: Annotated[
+        str | None, typer.Argument(help="Data to compare names with.", metavar="[DATA]")
+    ] = None,
+    expanded: Annotated[
+        Path | None, typer.Option("--expanded", help="Write the schema with its patterns filled in.")
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say every fault of a schema at once; with DATA, compare column names and storage types too."""
+    from adumbra.data.schema import Schema  # noqa: PLC0415  (start-up time)
+    from adumbra.errors import SchemaError, require  # noqa: PLC0415
+
+    try:
+        declared = Schema.read(schema)
+        if data is not None:
+            declared = _compare(declared, data, schema)
+    except SchemaError as problem:
+        if as_json:
+            _print_json({"schema": str(schema), "faults": list(problem.faults)})
+            raise typer.Exit(problem.exit_code) from None
+        raise
+    if expanded is not None:
+        require(
+            data is not None or not declared.patterns, "expanded: patterns need DATA to be filled in"
+        )
+        expanded.write_text(declared.to_toml(), encoding="utf-8")
+    facts: dict[str, object] = {
+        "schema": str(schema),
+        "faults": [],
+        "columns": None if declared.patterns else declared.width,
+        "unit": str(declared.unit),
+        "neighbours": str(declared.neighbours),
+        "digest": declared.digest(),
+    }
+    if as_json:
+        _print_json(facts)
+        return
+    width = "columns by pattern" if declared.patterns else f"{declared.width} columns"
+    if declared.items is not None:
+        width = f"item sets of {declared.width} items"
+    against = "" if data is None else "; names and types fit the data"
+    typer.echo(
+        f"{schema}: no fault; {width}, unit {declared.unit}, neighbours {declared.neighbours}{against}"
+    )
+
+
+def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
+    """Expand the schema by the data's names, and list what does not fit."""
+    from adumbra.data.sources import compare  # noqa: PLC0415
+    from adumbra.errors import SchemaError  # noqa: PLC0415
+
+    fitted, faults = compare(data, declared)
+    if faults:
+        raise SchemaError(tuple(f"{path}: {fault}" for fault in faults))
+    return fitted
+
+
+def _print_json(facts: dict[str, object]) -> None:
+    import json  # noqa: PLC0415
+
+    typer.echo(json.dumps(facts, indent=2))

@@ -1,0 +1,101 @@
+"""Encoded rows back to a table: the schema's own columns, names and types, whatever the floats.
+
+number   lower + (x + 1/2) (upper - lower), clipped to the bounds; integers rounded
+category the level with the largest value of its group; a category of its own for missing is null
+label    class codes, or a numeric target of [-1, 1]
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.encode import Encoder, unscale_number
+from adumbra.data.schema import Column, Kind
+from adumbra.errors import require
+from adumbra.numerics import Array, Ints
+
+
+def decode_rows(
+    encoder: Encoder, rows: Array, *, labels: Ints | None = None, targets: Array | None = None
+) -> pa.Table:
+    """The table of encoded rows, with the label column if its codes or targets are given."""
+    width = rows.shape[1] if rows.ndim == 2 else -1
+    require(width == encoder.width, f"rows of shape {rows.shape}: need {encoder.width} columns")
+    columns: dict[str, pa.Array] = {}
+    for column, start in zip(encoder.features, encoder.starts, strict=True):
+        if column.is_numeric:
+            numbers = unscale_number(column, rows[:, start], centred=encoder.centred)
+            columns[column.name] = _number_array(column, numbers)
+        else:
+            columns[column.name] = _level_array(column, _largest(rows[:, start : start + column.levels]))
+    label = encoder.label
+    given = labels is not None or targets is not None
+    require(label is not None or not given, "labels: the schema declares no label; leave them out")
+    if label is not None and given:
+        columns[label.name] = _label_array(encoder, label, labels, targets)
+    order = [name for name in encoder.schema.names if name in columns]
+    return pa.table([columns[name] for name in order], schema=table_schema(encoder, order))
+
+
+def table_schema(encoder: Encoder, names: list[str] | None = None) -> pa.Schema:
+    """The Arrow schema of decoded rows, in schema order."""
+    chosen = encoder.schema.names if names is None else names
+    return pa.schema(
+        [
+            pa.field(column.name, arrow_type(column))
+            for column in encoder.schema.columns
+            if column.name in chosen
+        ]
+    )
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """The storage type that a declared column is released in."""
+    kinds = {
+        Kind.NUMBER: pa.float64(),
+        Kind.INTEGER: pa.int64(),
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.CATEGORY: pa.dictionary(pa.int32(), pa.string()),
+    }
+    return kinds[column.kind]
+
+
+def _largest(group: Array) -> Ints:
+    """The place of the largest value of each row; NaN is never the largest, ties go to the first."""
+    places: Ints = np.argmax(np.where(np.isnan(group), -np.inf, group), axis=1)
+    return places
+
+
+def _label_array(
+    encoder: Encoder, label: Column, labels: Ints | None, targets: Array | None
+) -> pa.Array:
+    """The label column from class codes or from targets of [-1, 1]."""
+    if labels is not None:
+        levels = encoder.label_levels
+        codes = np.clip(np.asarray(labels, dtype=np.int64), 0, levels - 1)
+        return (
+            _number_array(label, codes.astype(np.float64) + label.limits[0])
+            if label.is_numeric
+            else _level_array(label, codes)
+        )
+    values = unscale_number(label, np.asarray(targets, dtype=np.float64) / 2.0, centred=True)
+    return (
+        _number_array(label, values)
+        if label.is_numeric
+        else _level_array(label, np.rint(values).astype(int))
+    )
+
+
+def _number_array(column: Column, values: Array) -> pa.Array:
+    """Numbers in the column's storage type."""
+    return pa.array(
+        values.astype(np.int64) if column.kind is Kind.INTEGER else values, type=arrow_type(column)
+    )
+
+
+def _level_array(column: Column, codes: Ints) -> pa.Array:
+    """Booleans, or categories as a dictionary; a category of its own for missing is null."""
+    if column.kind is Kind.BOOLEAN:
+        return pa.array(codes == 1)
+    is_null = codes >= len(column.categories)
+    indices = pa.array(codes.astype(np.int32), mask=is_null)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(column.categories, type=pa.string()))
