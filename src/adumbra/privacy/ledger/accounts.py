@@ -184,24 +184,24 @@ def room(account: Account, delta: float) -> float:
 def raise_cap(chain: Chain, name: str, epsilon: float, reason: str) -> None:
     """Raise a cap: a recorded act with a reason, shown in every later statement."""
     account = lineage(chain.connection, name)[0]
-    raises = sum(
-        event["kind"] == "raise-cap" and event["population"] == name
-        for event in read_events(chain.connection, "public")
+    given_up = max(
+        (
+            int(event["given_up"])
+            for event in read_events(chain.connection, "public")
+            if event["kind"] == "raise-cap" and event["population"] == name
+        ),
+        default=0,
     )
-    units = money.cap(replace(account.population, epsilon=epsilon), raises + 1)
+    # A spend of the whole old cap may have cost a fraction of a unit more than it was charged.
+    given_up += account.left == 0
+    units = money.cap(replace(account.population, epsilon=epsilon), given_up)
     if units <= account.cap:
         raise InvalidInput(
             f"epsilon={epsilon!r}: must be above the cap of {account.population.epsilon!r}"
         )
     before, after = repr(account.population.epsilon), repr(float(epsilon))
-    public = {
-        "population": name,
-        "before": before,
-        "epsilon": after,
-        "cap": units,
-        "reason": reason_of(reason),
-    }
-    chain.act("raise-cap", public)
+    public = {"population": name, "before": before, "epsilon": after, "cap": units, "given_up": given_up}
+    chain.act("raise-cap", {**public, "reason": reason_of(reason)})
     row = update(populations).where(populations.c.name == name).values(cap=units, epsilon=after)
     chain.connection.execute(row)
 

@@ -6,6 +6,7 @@ export adds the private chain, without the fingerprints: those never leave.
 """
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ def write_export(connection: Connection, path: Path, *, public: bool) -> None:
     rows = list(_rows(connection, "public"))
     if not public:
         rows += _rows(connection, "private")
+    # A private export is its owner's alone, as the ledger is.
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if public else 0o600))
     if path.suffix == ".jsonl":
         lines = [top, *({"hash": row["hash"], "event": json.loads(row["body"])} for row in rows)]
         path.write_bytes(b"".join(canonical(line) + b"\n" for line in lines))

@@ -40,9 +40,9 @@ def cost(guarantee: PrivacyGuarantee, population: Population) -> int:
     return math.floor(whole) if exact <= whole < units else units
 
 
-def cap(population: Population, raises: int = 0) -> int:
-    """A population's budget in units, rounded down; each earlier raise gives up one unit."""
-    units = math.floor(_whole(population.epsilon, population.delta)) - raises
+def cap(population: Population, given_up: int = 0) -> int:
+    """A population's budget in units, rounded down, less what raises of a full account gave up."""
+    units = math.floor(_whole(population.epsilon, population.delta)) - given_up
     if not 1 <= units <= MAX_UNITS:
         raise InvalidInput(
             f"epsilon={population.epsilon!r}, delta={population.delta!r}: too small a cap for the ledger"

@@ -34,7 +34,7 @@ class Book:
         self.populations: dict[str, dict[str, Any]] = {}
         self.entries: dict[str, dict[str, Any]] = {}
         self.charges: dict[tuple[str, str], int] = {}
-        self._raises: Counter[str] = Counter()
+        self._given_up: Counter[str] = Counter()
 
     def apply(self, event: Event, private: Event) -> None:
         """One public event with its private companion."""
@@ -48,8 +48,8 @@ class Book:
         elif kind == "raise-cap":
             row = self.populations[event["population"]]
             require(event["cap"] > row["cap"] and event["before"] == row["epsilon"], "not a raise")
+            self._given_up[event["population"]] += row["spent"] == row["cap"]
             row |= {"cap": event["cap"], "epsilon": event["epsilon"]}
-            self._raises[event["population"]] += 1
             self._check_cap(event["population"])
         elif kind == "link":
             self._link(event)
@@ -73,7 +73,7 @@ class Book:
 
     def _check_cap(self, name: str) -> None:
         row, people = self.populations[name], self._population(name)
-        expected = money.cap(people, self._raises[name])
+        expected = money.cap(people, self._given_up[name])
         require(row["currency"] == people.currency and row["cap"] == expected, "wrong cap")
 
     def _population(self, name: str) -> Population:
