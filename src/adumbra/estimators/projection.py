@@ -1,8 +1,8 @@
 """`DPPro` and `JLLaplace` for arrays: released rows, and distances read off them.
 
 Rows are encoded by their declared bounds (each column to [-1/2, 1/2]) before they are projected;
-released rows and distances are in that unit. Every `fit`, `fit_transform` and `transform` is a release of the
-rows it is given and is charged to `guarantee_`.
+released rows and distances are in that unit. Every `fit`, `fit_transform` and `transform` is a release
+of the rows it is given and is charged to `guarantee_`.
 """
 
 from typing import Literal, Self, overload
