@@ -1,0 +1,165 @@
+"""NOT PRIVATE: grants with a known secret, and noise recorded on a table and replayed on its neighbour.
+
+Only the audit and the tests import this module (an import contract). Production has no way in: a
+`NoiseKey` calls its own `apply`, and only the keys made here have another one.
+
+    record = NoiseRecord()
+    first = release(table, config, engine=..., grant=recording_grant(record, seed, guarantee, purposes))
+    second = release(neighbour, config, engine=..., grant=replaying_grant(record, seed, ...))
+    record.pairs        # at each noise call: both exact values and both declared scales
+
+In the replay every noise call returns the noisy value that was recorded, whatever its own value is. If
+the two releases then differ, something private went around the noise; and the pairs show the real
+sensitivity.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+
+from adumbra.errors import VerificationFailed
+from adumbra.numerics import Array
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.keys import NoiseCall, NoiseKey, Secret, derive_secret
+
+if TYPE_CHECKING:
+    from adumbra.privacy.guarantee import PrivacyGuarantee
+
+T = TypeVar("T")
+NOT_PRIVATE = "NOT PRIVATE"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedGrant(Grant):
+    """A grant whose secret anybody can compute."""
+
+    @property
+    def not_private(self) -> bool:
+        """Always: whoever knows the seed can take the noise off."""
+        return True
+
+
+def fixed_grant(seed: int, guarantee: "PrivacyGuarantee", purposes: tuple[str, ...]) -> FixedGrant:
+    """A grant with reproducible noise, for tests and for attacks on a mechanism."""
+    return FixedGrant(f"{NOT_PRIVATE}-{seed}", guarantee, purposes, NOT_PRIVATE, _known_secret(seed))
+
+
+def _known_secret(seed: int) -> Secret:
+    return Secret(hashlib.sha256(f"{NOT_PRIVATE}:{seed}".encode()).digest())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisePair:
+    """One noise call on a table and on its neighbour."""
+
+    purpose: str
+    block: int
+    first: NoiseCall
+    second: NoiseCall
+
+    def difference(self) -> Array:
+        """The second value minus the first in the real unit, exact while below 2^53 grid steps."""
+        units = self.second.value.units - self.first.value.units
+        return np.ldexp(units.astype(np.float64), self.first.value.exponent)
+
+    def l1(self) -> float:
+        """The L1 distance of the two exact values."""
+        return float(np.abs(self.difference()).sum())
+
+    def l2(self) -> float:
+        """The L2 distance of the two exact values."""
+        return float(np.sqrt(np.square(self.difference()).sum()))
+
+    def spread(self) -> float:
+        """The range of the differences, max - min: what a selection pays for."""
+        difference = self.difference()
+        return float(difference.max() - difference.min())
+
+
+@dataclass(slots=True, eq=False)
+class NoiseRecord:
+    """The noise calls of a first run with their outputs, and the pairs that a second run makes."""
+
+    calls: dict[tuple[str, int], tuple[NoiseCall, object]] = field(default_factory=dict)
+    pairs: list[NoisePair] = field(default_factory=list)
+
+    def unmatched(self) -> tuple[tuple[str, int], ...]:
+        """The recorded (purpose, block) that no replay has asked for yet."""
+        seen = {(pair.purpose, pair.block) for pair in self.pairs}
+        return tuple(sorted(self.calls.keys() - seen))
+
+    def keep(self, key: NoiseKey, call: NoiseCall, output: T) -> T:
+        """Store what a call of the first run returned."""
+        self.calls[key.purpose, key.block] = (call, output)
+        return output
+
+    def replay(self, key: NoiseKey, call: NoiseCall) -> object:
+        """What the first run returned here; refuses a call that the first run did not make alike."""
+        where = f"purpose={key.purpose!r}, block={key.block}"
+        if (key.purpose, key.block) not in self.calls:
+            raise VerificationFailed(
+                f"{where}: drawn on the neighbour only; calls must not depend on data"
+            )
+        first, output = self.calls[key.purpose, key.block]
+        if _public_facts(first) != _public_facts(call):
+            raise VerificationFailed(f"{where}: kind, shape or grid differ; they must be public")
+        self.pairs.append(NoisePair(key.purpose, key.block, first, call))
+        return output
+
+
+def _public_facts(call: NoiseCall) -> tuple[object, ...]:
+    return call.kind, call.detail, call.value.exponent, call.value.units.shape
+
+
+class RecordedKey(NoiseKey):
+    """A key that writes to a record, or reads from it."""
+
+    __slots__ = ("_record", "_replays")
+
+    def __init__(self, grant: "RecordedGrant", purpose: str, block: int) -> None:
+        super().__init__(
+            purpose, block, derive_secret(grant.secret.reveal(), purpose, block), grant.claims
+        )
+        self._record = grant.record
+        self._replays = grant.replays
+
+    def apply(self, call: NoiseCall, draw: Callable[[], T]) -> T:
+        """Draw and record, or return what was recorded."""
+        if self._replays:
+            self.claim(self._digest(call))
+            return cast("T", self._record.replay(self, call))  # recorded from the same kind of `draw`
+        return self._record.keep(self, call, super().apply(call, draw))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedGrant(FixedGrant):
+    """A fixed grant whose keys record or replay."""
+
+    record: NoiseRecord = field(default_factory=NoiseRecord, repr=False)
+    replays: bool = False
+
+    def key(self, purpose: str, block: int = 0) -> RecordedKey:
+        """The recorded key of a declared purpose."""
+        self.require_usable(purpose, block)
+        return RecordedKey(self, purpose, block)
+
+
+def recording_grant(
+    record: NoiseRecord, seed: int, guarantee: "PrivacyGuarantee", purposes: tuple[str, ...]
+) -> RecordedGrant:
+    """A fixed grant that writes every noise call to `record`."""
+    name = f"{NOT_PRIVATE}-{seed}"
+    return RecordedGrant(name, guarantee, purposes, NOT_PRIVATE, _known_secret(seed), record=record)
+
+
+def replaying_grant(
+    record: NoiseRecord, seed: int, guarantee: "PrivacyGuarantee", purposes: tuple[str, ...]
+) -> RecordedGrant:
+    """A fixed grant whose noise calls return what `record` holds; it adds to `record.pairs`."""
+    name = f"{NOT_PRIVATE}-{seed}-replay"
+    return RecordedGrant(
+        name, guarantee, purposes, NOT_PRIVATE, _known_secret(seed), record=record, replays=True
+    )
