@@ -102,8 +102,8 @@ def choose_length(tail: Ints, targets: Array, epsilon: float, *, thresholds: Dra
     Half of it goes to the threshold (0, so it is pure noise) and half to the one stop.
     """
     schedule = sparse(Fraction(epsilon), 1, threshold_share=Fraction(1, 2))
-    # min: a target beyond 2^52 stops at once whatever its value, and 2 T - 2 g must stay an int64.
-    goal = np.rint(2 * np.minimum(targets, EXACT / 2)).astype(np.int64)
+    # A target beyond 2^50 stops at once whatever its value; noise takes at most 2^52 halves.
+    goal = np.rint(2 * np.minimum(targets, EXACT / 8)).astype(np.int64)
     labels = label_columns(goal - 2 * tail, 0, schedule, thresholds=thresholds, columns=columns)
     return len(labels)
 
