@@ -13,6 +13,7 @@ from pathlib import Path
 
 from adumbra.data.schema import Schema
 from adumbra.data.sources import Source, open_source
+from adumbra.data.watched import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, LedgerError, require
@@ -80,7 +81,9 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
     with _opened(ledger) as book:
         entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
         grant = book.draw(entry, planned.purposes)
-        draft = draw(source, config, engine=engine or LocalEngine(), grant=grant)
+        fingerprint = book.fingerprint(max(len(source.schema.columns), 1))
+        watched = WatchedSource(source, fingerprint.update)
+        draft = draw(watched, config, engine=engine or LocalEngine(), grant=grant)
         card = build_card(
             method=planned.method,
             config=config_facts(config),
@@ -100,6 +103,8 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
         digest = write_staged(staged, tables=draft.tables, arrays=draft.arrays, card=card, page=render)
         if source.pin() != pin:
             raise LedgerError(f"entry={entry}: the data changed while it was read; nothing is published")
+        if watched.is_seen:
+            book.record_fingerprint(entry, fingerprint)
         book.seal(entry, staged=staged, digest=digest)
         book.publish(entry, target)
         book.commit(entry)

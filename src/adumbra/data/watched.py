@@ -1,0 +1,59 @@
+"""A source that shows its quantised rows to a watcher during the first whole pass, and else changes nothing.
+
+The ledger's tripwire watches the paid pass this way. What it sees goes to the steward's private log only.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from adumbra.data.batch import Batch, SetBatch
+from adumbra.data.schema import Schema
+from adumbra.data.sources import Source
+from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
+
+
+class WatchedSource:
+    """Delegates to a source; `see` gets each block of table rows once, as integers of 0 to 2^15."""
+
+    def __init__(self, source: Source, see: Callable[[Array], None]) -> None:
+        self._source = source
+        self._see = see
+        self._seen = False
+        limits = np.array([column.limits for column in source.schema.columns]).reshape(-1, 2)
+        self._lower = limits[:, 0]
+        self._scale = 2.0**ROW_BITS / np.maximum(limits[:, 1] - limits[:, 0], np.finfo(float).tiny)
+
+    @property
+    def schema(self) -> Schema:
+        """The source's own."""
+        return self._source.schema
+
+    @property
+    def width(self) -> int:
+        """The source's own."""
+        return self._source.width
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether a whole pass was watched."""
+        return self._seen
+
+    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
+        """The source's blocks; the first pass over all rows is watched."""
+        watching = not self._seen and start == 0 and stop is None
+        for batch in self._source.batches(rows, start, stop):
+            if watching and isinstance(batch, Batch):
+                for first in range(0, len(batch), NOISE_BLOCK):  # small pieces stay in the cache
+                    piece = batch.values[first : first + NOISE_BLOCK]
+                    self._see(np.rint((piece - self._lower) * self._scale))
+            yield batch
+        self._seen = self._seen or watching
+
+    def public_rows(self) -> int | None:
+        """The source's own."""
+        return self._source.public_rows()
+
+    def pin(self) -> str:
+        """The source's own."""
+        return self._source.pin()

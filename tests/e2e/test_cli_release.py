@@ -1,0 +1,137 @@
+"""One release from the command line, and the text of the likeliest mistakes."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.cli import adumbra
+
+SCHEMA = """format = "adumbra-schema/1"
+
+[table]
+unit = "row"
+neighbours = "replace-one"
+declared_by = "test"
+
+[[groups]]
+match = "x*"
+kind = "number"
+lower = -1.0
+upper = 1.0
+
+[[columns]]
+name = "colour"
+kind = "category"
+categories = ["red", "green", "blue"]
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release")
+    rng = np.random.default_rng(0)
+    columns = {f"x{j}": rng.uniform(-1, 1, 5000) for j in range(6)}
+    columns["colour"] = np.array(["red", "green", "blue"])[rng.integers(0, 3, 5000)]
+    pq.write_table(pa.table(columns), folder / "table.parquet")
+    (folder / "table.toml").write_text(SCHEMA)
+    assert adumbra("ledger", "init", "ledger.db", cwd=folder).returncode == 0
+    register = "ledger register people --ledger ledger.db --epsilon 2 --delta 1e-6 --unit row"
+    done = adumbra(*register.split(), "--neighbours", "replace-one", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+METHOD = "--schema table.toml --method dppro --epsilon 1 --delta 1e-6 -o n_components=3".split()
+PAY = "--ledger ledger.db --population people --yes".split()
+
+
+def test_a_release_goes_through_every_command(place):
+    checked = adumbra("schema", "check", "table.toml", "table.parquet", cwd=place)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    planned = adumbra("plan", *METHOD, "--json", cwd=place)
+    assert planned.returncode == 0, planned.stderr
+    assert json.loads(planned.stdout)["guarantee"]["delta"] == 1e-6
+    done = adumbra("release", "table.parquet", *METHOD, *PAY, "--out", "first", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "epsilon=1 at delta=1e-06" in done.stdout
+    assert sorted(path.name for path in (place / "first").iterdir()) == [
+        "card.html",
+        "card.json",
+        "data",
+        "model.safetensors",
+    ]
+    assert pq.read_table(place / "first/data/data.parquet").shape == (5000, 3)
+    assert adumbra("verify", "first", cwd=place).returncode == 0
+    inspected = adumbra("inspect", "first", "--json", cwd=place)
+    assert json.loads(inspected.stdout)["guarantee"]["value"]["neighbours"] == "replace-one"
+    shown = adumbra("ledger", "show", "--ledger", "ledger.db", cwd=place)
+    assert "people" in shown.stdout
+
+
+def test_an_overspend_is_refused_with_what_would_pass(place):
+    over = [word if word != "1" else "3" for word in METHOD]
+    done = adumbra("release", "table.parquet", *over, *PAY, "--out", "refused", cwd=place)
+    assert done.returncode == 3
+    assert "epsilon=3.0 asked" in done.stderr
+    assert "left of 2.0 for population people; ask for at most" in done.stderr
+    assert not (place / "refused").exists()
+
+
+def test_a_changed_byte_fails_verification(place):
+    done = adumbra("release", "table.parquet", *METHOD[:5], "0.1", *METHOD[6:], *PAY, "--out", "broken", cwd=place)
+    assert done.returncode == 0, done.stderr
+    path = place / "broken/data/data.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    done = adumbra("verify", "broken", cwd=place)
+    assert done.returncode == 4
+    assert "data/data.parquet" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--method", "dpro"], "method=dpro: unknown; choose one of"),
+        (["--method", "dppro", "-o", "components=3"], "did you mean n_components?"),
+        (["--method", "dppro", "-o", "n_components=three"], "n_components=three: must be a whole number"),
+        (["--method", "dppro"], "option n_components: is needed for method=dppro"),
+        (["--method", "dppro", "-o", "n_components=0"], "n_components=0: must be at least 1"),
+        (["--method", "dppro", "-o", "n_components"], "write name=value"),
+    ],
+)
+def test_mistakes_are_named_with_their_remedy(place, arguments, text):
+    done = adumbra("plan", "--schema", "table.toml", "--epsilon", "1", "--delta", "1e-6", *arguments, cwd=place)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_release_never_overwrites(place):
+    (place / "taken").mkdir()
+    done = adumbra("release", "table.parquet", *METHOD, *PAY, "--out", "taken", cwd=place)
+    assert done.returncode == 2
+    assert "out=taken: exists already; choose a new folder" in done.stderr
+
+
+def test_the_person_is_asked_before_anything_is_paid(place):
+    before = adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout
+    pay = [word for word in PAY if word != "--yes"]
+    done = adumbra("release", "table.parquet", *METHOD, *pay, "--out", "asked", cwd=place, stdin="n\n")
+    assert done.returncode != 0
+    assert adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout == before
+
+
+def test_methods_lists_every_option(place):
+    done = adumbra("methods")
+    assert done.returncode == 0
+    assert "n_components" in done.stdout
+    assert "dppro" in json.loads(adumbra("methods", "--json").stdout)
+
+
+def test_version_and_help():
+    assert adumbra("--version").stdout.startswith("adumbra 0.")
+    for words in ([], ["plan"], ["release"], ["ledger"], ["schema"], ["demo"], ["verify"], ["inspect"]):
+        assert adumbra(*words, "--help").returncode == 0
