@@ -1,0 +1,150 @@
+"""Any bytes are a CSV file: no exception, the row count of the rule, and the cells of a plain reader."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from adumbra.data.csv import Layout, read_header, split_records
+from adumbra.data.lines import read_chunks, read_lines
+from adumbra.data.sources import open_source
+from support.data import MIXED, reference_records, reference_value, table
+
+SIGNS = [
+    b",",
+    b",",
+    b"\n",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b'"',
+    b'"',
+    b'""',
+    b" ",
+    b"\t",
+    b"\x00",
+    b"\xff",
+    b"\xef\xbb\xbf",
+]
+WORDS = [
+    b"1",
+    b"-2.5",
+    b"1e308",
+    b"+3",
+    b"1e999",
+    b"1e-99999999999",
+    b"nan",
+    b"inf",
+    b"NA",
+    b"x",
+    b"y",
+    b"z w",
+]
+WORDS += [
+    b"true",
+    b"No",
+    b"1.0",
+    b"0x10",
+    b"1_000",
+    b"CANARY",
+    b".5",
+    b"5.",
+    b"-",
+    b"1e",
+    "é".encode(),
+    b"\x0b7",
+]
+BYTES = st.lists(st.sampled_from(SIGNS + WORDS), max_size=40).map(b"".join)
+ROWS = st.lists(
+    st.lists(st.sampled_from([*WORDS, b"", b'"x"', b'"y\n"']), min_size=4, max_size=4), max_size=12
+)
+LONGEST = 2**20
+
+
+def write(data: bytes) -> Path:
+    path = Path(tempfile.mkdtemp()) / "t.csv"
+    path.write_bytes(data)
+    return path
+
+
+def read(path: Path, rows: int = 4096) -> np.ndarray:
+    batches = list(open_source(path, table()).batches(rows))
+    return np.concatenate([batch.values for batch in batches]) if batches else np.empty((0, 4))
+
+
+def expected(data: bytes) -> np.ndarray:
+    records = reference_records(data, LONGEST)[1:]
+    cells = [record if record is not None and len(record) == 4 else [None] * 4 for record in records]
+    values = [[reference_value(c, cell) for c, cell in zip(MIXED, row, strict=True)] for row in cells]
+    return np.array(values).reshape(-1, 4)
+
+
+@settings(max_examples=300, deadline=None)
+@given(BYTES)
+@example(b'"')
+@example(b'1,2,x,"true\n1,2,x,1\n')
+@example(b'1,2,x,a"b"\n')
+@example(b"\xef\xbb\xbf1,2,x,1\n")
+def test_any_bytes_are_rows(body):
+    data = b"a,i,b,c\n" + body
+    values = read(write(data))
+    assert np.array_equal(values, expected(data))
+
+
+@settings(max_examples=200, deadline=None)
+@given(ROWS)
+def test_a_cell_is_read_the_same_whatever_stands_beside_it(rows):
+    # One unreadable number sends its whole block the slow way; the other cells must not notice.
+    data = b"a,i,b,c\n" + b"".join(b",".join(row) + b"\n" for row in rows)
+    assert np.array_equal(read(write(data)), expected(data))
+
+
+@settings(max_examples=200, deadline=None)
+@given(BYTES, st.integers(1, 30), st.integers(4, 60))
+def test_records_do_not_depend_on_the_sizes_of_reads(body, size, longest):
+    path = write(b"a,b\n" + body)
+    layout = Layout(b",", 2)
+
+    def records(read_size):
+        lines = read_lines(path, layout.unreadable, size=read_size)
+        found = list(split_records(lines, layout, longest=longest))
+        malformed, before = [], 0
+        for part in found:
+            malformed += [before + int(place) for place in part.malformed]
+            before += part.count
+        return b"".join(part.data for part in found), before, malformed
+
+    assert records(size) == records(2**20)
+    reference = reference_records(path.read_bytes(), longest)
+    assert records(size)[1] == len(reference)
+    wrong = [i for i, record in enumerate(reference) if record is None or len(record) != 2]
+    assert records(size)[2] == wrong
+
+
+@settings(max_examples=200, deadline=None)
+@given(BYTES, st.integers(1, 20), st.integers(1, 50))
+def test_lines_do_not_depend_on_the_sizes_of_reads(body, size, longest):
+    path = write(body)
+    text = body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text += b"\n" if text and not text.endswith(b"\n") else b""
+    assert b"".join(read_chunks(path, size)) == text
+    expected_lines = [
+        b"?\n" if len(line) + 1 > longest else line + b"\n" for line in text.split(b"\n")[:-1]
+    ]
+    found = list(read_lines(path, b"?\n", size=min(size, longest), longest=longest))
+    assert b"".join(found) == b"".join(expected_lines)
+    assert all(block.endswith(b"\n") for block in found)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(max_size=6), min_size=1, max_size=5))
+def test_headers_round_trip(names):
+    quoted = ",".join('"' + name.replace('"', '""') + '"' for name in names)
+    path = write(quoted.encode("utf-8", "replace") + b"\n1\n")
+    unified = [
+        name.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+        for name in names
+    ]
+    assert read_header(path) == tuple(unified)

@@ -1,0 +1,87 @@
+"""Slow, plain readers that share no code with the product, and schemas to test with."""
+
+import math
+import re
+
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.relations import Neighbours, Unit
+
+NUMBER = Column(name="a", kind=Kind.NUMBER, lower=-10, upper=10, missing=3)
+INTEGER = Column(name="i", kind=Kind.INTEGER, lower=0, upper=7)
+CATEGORY = Column(name="b", kind=Kind.CATEGORY, categories=("x", "y", "z w"), missing="category")
+BOOLEAN = Column(name="c", kind=Kind.BOOLEAN, missing=True)
+MIXED = (NUMBER, INTEGER, CATEGORY, BOOLEAN)
+
+
+def table(*columns, neighbours=Neighbours.REPLACE_ONE, **facts):
+    unit = Unit.ELEMENT if neighbours is Neighbours.ONE_ELEMENT else Unit.ROW
+    return Schema(columns=columns or MIXED, unit=unit, neighbours=neighbours, **facts)
+
+
+def reference_records(data: bytes, longest: int) -> list[list[bytes] | None]:
+    """CSV records by a state machine, one byte at a time; None is a record with an open quote."""
+    data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
+    records: list[list[bytes] | None] = []
+    position = 0
+    while position < len(data):
+        if data[position : position + 1] == b"\n":
+            position += 1
+            continue
+        fields, end = _reference_record(data, position)
+        # A quote that stays open too long is stray: the record is then the line alone.
+        if fields is None or end - position > longest:
+            end = data.index(b"\n", position) + 1
+            fields, _ = _reference_record(data[:end], position)
+        records.append(fields)
+        position = end
+    return records
+
+
+def _reference_record(data: bytes, position: int) -> tuple[list[bytes] | None, int]:
+    fields, field, state = [], b"", "start"
+    while position < len(data):
+        sign = data[position : position + 1]
+        position += 1
+        if state == "quoted":
+            if sign != b'"':
+                field += sign
+            elif data[position : position + 1] == b'"':
+                field += sign
+                position += 1
+            else:
+                state = "plain"
+        elif sign == b"\n":
+            return [*fields, field], position
+        elif sign == b",":
+            fields, field, state = [*fields, field], b"", "start"
+        elif sign == b'"' and state == "start":
+            state = "quoted"
+        else:
+            field += sign
+            state = "plain"
+    return None, position
+
+
+def reference_value(column: Column, text: bytes | None) -> float:
+    """One cell of text, read on its own."""
+    lower, upper = column.limits
+    if text is None:
+        return column.fill
+    word = text.strip(b" \t\n\r\x0b\x0c")
+    if column.is_numeric:
+        if not re.fullmatch(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", word):
+            return column.fill
+        value = float(word)
+        if not math.isfinite(value):
+            return column.fill
+        value = min(max(value, lower), upper)
+        return float(round(value)) if column.kind is Kind.INTEGER else value
+    if column.kind is Kind.BOOLEAN:
+        word = bytes(word).lower()
+        if word in (b"true", b"t", b"yes", b"y", b"1", b"1.0"):
+            return 1.0
+        return 0.0 if word in (b"false", b"f", b"no", b"n", b"0", b"0.0") else column.fill
+    names = [name.encode() for name in column.categories]
+    return float(names.index(text)) if text in names else column.fill
