@@ -124,8 +124,9 @@ class Ledger:
     def publish(self, entry_id: str, target: Path) -> None:
         """Record the target, then move the sealed folder there by one atomic rename."""
         with self._store.read() as connection:
-            staged = Path(protocol.load(connection, entry_id)["staged"])
+            row = protocol.stands_at(connection, entry_id, State.SEALED, State.PUBLISHING)
         faults.checkpoint("publish: before")
+        staged = Path(row["staged"])
         files.require_free(target)
         files.require_same_file_system(staged, target)
         with self._acts() as chain:
@@ -137,8 +138,9 @@ class Ledger:
     def commit(self, entry_id: str) -> None:
         """Record that the release is out."""
         with self._store.read() as connection:
-            target = Path(protocol.load(connection, entry_id)["target"])
+            row = protocol.stands_at(connection, entry_id, State.PUBLISHING, State.PUBLISHED)
         faults.checkpoint("commit: before")
+        target = Path(row["target"])
         if not target.is_dir():
             raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
         with self._acts() as chain:

@@ -158,7 +158,8 @@ def _guard_sqlite(connection: Connection, table: str, condition: str) -> None:
 def present_guards(connection: Connection) -> set[str]:
     """The triggers that the database has now."""
     query = (
-        "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'"
+        "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+        "WHERE NOT tgisinternal AND tgenabled <> 'D' AND pg_table_is_visible(tgrelid)"
         if connection.dialect.name == "postgresql"
         else "SELECT name FROM sqlite_master WHERE type = 'trigger'"
     )

@@ -114,18 +114,24 @@ def load(connection: Connection, entry: str) -> RowMapping:
     return row
 
 
+def stands_at(connection: Connection, entry: str, before: State, after: State) -> RowMapping:
+    """The row of an entry that can take this step, or a refusal that says where it stands."""
+    row = load(connection, entry)
+    state = State(row["state"])
+    if state is not before:
+        raise LedgerError(
+            f"entry={entry}: is {state}, must be {before} to become {after}; {REMEDY[state]}"
+        )
+    return row
+
+
 def _advance(chain: Chain, entry: str, before: State, after: State, **columns: str) -> RowMapping:
     """Move one entry one state forward, or say where it stands."""
+    stands_at(chain.connection, entry, before, after)
     guarded = (
         update(entries)
         .where(entries.c.id == entry, entries.c.state == str(before))
         .values(state=str(after), **columns)
         .returning(*entries.c)
     )
-    row = chain.connection.execute(guarded).mappings().first()
-    if row is None:
-        state = load(chain.connection, entry)["state"]
-        raise LedgerError(
-            f"entry={entry}: is {state}, must be {before} to become {after}; {REMEDY[state]}"
-        )
-    return row
+    return chain.connection.execute(guarded).mappings().one()
