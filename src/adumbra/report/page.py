@@ -1,0 +1,230 @@
+"""The card as one self-contained page: no script, nothing fetched, every stranger's word escaped.
+
+`render` takes the card as a plain mapping, so this module cannot reach data; it only chooses words and
+rounds numbers for people. Whatever it shows is in card.json exactly.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from adumbra.report import figures
+
+SHOWN_GROUPS = 40  # declarations listed before the page refers to card.json
+SHOWN_CATEGORIES = 8
+
+LAWS = {
+    "gaussian": ("rounded normal", "standard deviation", "L2", 0.6745, 1.96),
+    "laplace": ("discrete Laplace", "scale", "L1", math.log(2), math.log(20)),
+    "gumbel": ("Gumbel, for a choice", "scale", "range", None, None),
+}
+RELATIONS = {
+    "replace-one": "one row replaced",
+    "add-remove": "one row more or less",
+    "one-element": "one value replaced",
+}
+TYPES = {"double": "decimal numbers", "float": "decimal numbers", "string": "text", "bool": "yes or no"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """Neighbouring columns that were declared alike."""
+
+    name: str
+    count: int
+    kind: str
+    bounds: str
+    missing: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseRow:
+    """One use of noise, in words."""
+
+    purpose: str
+    law: str
+    scale: str
+    half: str
+    most: str
+    sensitivity: str
+    grid: int | None
+
+
+def render(card: Mapping[str, Any]) -> str:
+    """The page of a card."""
+    guarantee = card["guarantee"]
+    attacker = guarantee["attacker"]
+    return _template().render(
+        card=card,
+        success=math.ceil(1000.0 * attacker["success_at_most"]) / 10.0,
+        relation=RELATIONS[card["unit"]["neighbours"]],
+        figures=_figures(card),
+        tables=[_table_words(name, table) for name, table in card["contents"]["tables"].items()],
+        noise=[_noise_words(use) for use in card["mechanisms"]],
+        declared=_declared(card["public_inputs"]["schema"]),
+        shown=SHOWN_GROUPS,
+    )
+
+
+@cache
+def _template() -> Any:  # noqa: ANN401 - Jinja is loaded with the first page only
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+
+    environment = Environment(
+        loader=PackageLoader("adumbra.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "bytes": _bytes, "words": _words, "value": _value}
+    return environment.get_template("card.html.j2")
+
+
+def _figures(card: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The pictures that are true of this guarantee, each with its caption."""
+    made = []
+    value = card["guarantee"]["value"]
+    percent = f"{math.ceil(1000.0 * card['guarantee']['attacker']['success_at_most']) / 10.0:g} %"
+    if value["mu"] is not None:
+        mu = float(value["mu"])
+        middle = float(figures.ndtr(-mu / 2.0))
+        power, best = figures.gaussian_power(mu), (middle, 1.0 - middle)
+        picture = figures.overlap_figure(
+            figures.normal_density, mu, f"Two bell curves, {number(mu)} standard deviations apart"
+        )
+        made.append({"svg": picture, "caption": OVERLAP_GAUSSIAN.format(mu=number(mu))})
+    else:
+        epsilon = float(value["epsilon"])
+        middle = 1.0 / (1.0 + math.exp(epsilon))
+        power, best = figures.pure_power(epsilon), (middle, 1.0 - middle)
+        laplace = [use for use in card["mechanisms"] if use["distribution"] == "laplace"]
+        if len(laplace) == len(card["mechanisms"]) == 1:
+            picture = figures.overlap_figure(
+                figures.laplace_density, epsilon, f"Two Laplace curves, {number(epsilon)} scales apart"
+            )
+            made.append({"svg": picture, "caption": OVERLAP_PURE.format(epsilon=number(epsilon))})
+    alt = f"True alarms of the best attack against its false alarms, close to the diagonal; best guess {percent}"
+    made.append({"svg": figures.attack_figure(power, best, alt), "caption": ATTACK.format(percent=percent)})
+    return made
+
+
+OVERLAP_GAUSSIAN = (
+    "Telling this table from a neighbour of it, by anything in this release, is at least as hard as telling "
+    "which of these two curves one draw came from. They are {mu} standard deviations apart."
+)
+OVERLAP_PURE = (
+    "The noise of a number that a neighbour moves as far as it can: the two curves differ nowhere by more "
+    "than the factor e to the power {epsilon}."
+)
+ATTACK = (
+    "Every attack lies on or below the curve. At the dot, where its guess is best, it is right {percent} "
+    "of the time; on the dashed line it knows nothing."
+)
+
+
+def _table_words(name: str, table: Mapping[str, Any]) -> dict[str, object]:
+    """A released table in words: its columns counted by type."""
+    kinds = [TYPES.get(kind, "whole numbers") for _, kind in table["columns"]]
+    counted = [f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds)]
+    names = [column for column, _ in table["columns"]]
+    return {"name": name, "rows": table["rows"], "columns": len(names), "kinds": counted, "names": names}
+
+
+def _noise_words(use: Mapping[str, Any]) -> NoiseRow:
+    """One use of noise: its law, and how far it mostly reaches."""
+    law, measure, norm, half, most = LAWS[use["distribution"]]
+    scales = use["scale"] if isinstance(use["scale"], list) else [use["scale"]]
+    sensitivity, grid = use.get("sensitivity"), use.get("grid")
+
+    def reach(factor: float | None) -> str:
+        return " to ".join(f"± {number(factor * s)}" for s in _ends(scales)) if factor else "–"
+
+    return NoiseRow(
+        purpose=str(use["purpose"]),
+        law=law,
+        scale=f"{measure} {' to '.join(number(s) for s in _ends(scales))}",
+        half=reach(half),
+        most=reach(most),
+        sensitivity=f"{number(sensitivity)} ({use.get('norm', norm)})" if sensitivity is not None else "–",
+        grid=math.frexp(grid)[1] - 1 if grid and math.frexp(grid)[0] == 0.5 else None,
+    )
+
+
+def _ends(scales: Sequence[float]) -> list[float]:
+    """Smallest and largest, or the only one."""
+    return sorted({min(scales), max(scales)})
+
+
+def _declared(schema: Mapping[str, Any]) -> list[Declared]:
+    """The declared columns, neighbours of one kind and range in one line."""
+    columns = [column for column in schema.get("columns", []) if isinstance(column, Mapping)]
+    lines = []
+    for _, run in itertools.groupby(columns, key=lambda column: {**column, "name": None}):
+        alike = list(run)
+        first, last = str(alike[0].get("name", "")), str(alike[-1].get("name", ""))
+        lines.append(
+            Declared(
+                name=first if len(alike) == 1 else f"{first} … {last}",
+                count=len(alike),
+                kind=str(alike[0].get("kind", "")),
+                bounds=_bounds(alike[0]),
+                missing=_value(alike[0].get("missing", "by the rule of its kind")),
+            )
+        )
+    return lines
+
+
+def _bounds(column: Mapping[str, Any]) -> str:
+    """The values a column may take, in words."""
+    if column.get("lower") is not None and column.get("upper") is not None:
+        return f"{_value(column['lower'])} to {_value(column['upper'])}"
+    levels = column.get("categories", [])
+    if isinstance(levels, list) and levels:
+        rest = f" and {len(levels) - SHOWN_CATEGORIES} more" if len(levels) > SHOWN_CATEGORIES else ""
+        return ", ".join(map(str, levels[:SHOWN_CATEGORIES])) + rest
+    return "yes or no" if column.get("kind") == "boolean" else "–"
+
+
+def number(value: object) -> str:
+    """A number for people: four digits, a true minus, thousands apart."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", "\u202f").replace("-", "−")
+    text = f"{value:.4g}"
+    if "e" in text:
+        mantissa, power = text.split("e")
+        return f"{mantissa} × 10^{int(power)}".replace("-", "−")
+    return text.replace("-", "−")
+
+
+def _value(value: object) -> str:
+    """Any value of the card, on one line."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return repr(value).replace("-", "−")
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_value(inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_value, value))
+    return str(value)
+
+
+def _words(name: str) -> str:
+    """A field's name as words."""
+    return name.replace("_", " ")
+
+
+def _bytes(size: int) -> str:
+    """A size for people."""
+    for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= step:
+            return f"{size / step:.3g} {unit}"
+    return f"{size} bytes"
