@@ -11,6 +11,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
+
+from adumbra.data.schema import ItemSpec, Schema
+from adumbra.data.sources import open_source
+from adumbra.engine.local import LocalEngine
+from adumbra.mechanisms.topk import plan, release
+from adumbra.privacy.recorded_noise import fixed_grant
+from adumbra.relations import Neighbours, Unit
 
 
 def above(t: int, r: Fraction) -> Fraction:
@@ -115,3 +123,25 @@ def float_draw(rng: np.random.Generator):
         return halves + first - second
 
     return draw
+
+
+def item_source(rows, width, neighbours=Neighbours.ADD_REMOVE, lower=0, dictionary=None):
+    """A source of in-memory item sets; items are numbered from `lower`."""
+    spec = ItemSpec(lower=lower, upper=lower + width - 1, dictionary=dictionary)
+    schema = Schema(unit=Unit.ROW, neighbours=neighbours, items=spec)
+    lists = pa.array([[int(item) + lower for item in row] for row in rows], pa.list_(pa.int64()))
+    return open_source(pa.table({"items": lists}), schema)
+
+
+def release_of(source, config, seed=0, grant=None):
+    """A draft under a fixed grant (NOT PRIVATE, for tests)."""
+    if grant is None:
+        public = plan(config, source.schema)
+        grant = fixed_grant(seed, public.guarantee, public.purposes)
+    return release(source, config, engine=LocalEngine(threads=1), grant=grant)
+
+
+def market(rows=400, width=30, seed=0):
+    """Baskets with clearly unequal items: item j is in a row with probability about 1 / (j + 2)."""
+    rng = np.random.default_rng(seed)
+    return [np.flatnonzero(rng.random(width) < 1 / (np.arange(width) + 2)).tolist() for _ in range(rows)]

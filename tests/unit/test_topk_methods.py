@@ -1,0 +1,159 @@
+"""Every method on easy data, on edges, and on both relations."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from support.topk import item_source, market, release_of
+
+from adumbra.errors import InvalidInput, Unsupported
+from adumbra.mechanisms.topk import Method, TopKConfig, plan
+from adumbra.mechanisms.topk.counting import NoisyCounts, count_noise
+from adumbra.mechanisms.topk.methods import filled, midway, zones
+from adumbra.numerics import Lattice
+from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
+from adumbra.relations import Neighbours
+from adumbra.statistics.counts import Norm
+
+METHODS = [(method.value, 0.0) for method in Method] + [("frefirst", 1e-6), ("gumbel", 1e-6)]
+RELATIONS = [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE]
+COUNTED = {"auto", "frefirst", "tps-em", "tps-pfm", "tps-refine"}
+
+
+def items_of(draft):
+    return draft.tables["data"]["item"].to_pylist()
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("method", "delta"), METHODS)
+def test_with_a_large_budget_the_true_columns_come_out(method, delta, relation):
+    rows = [
+        [j for j in range(12) if i % (j + 1) == 0] for i in range(2000)
+    ]  # item j in about 1/(j+1) of rows
+    config = TopKConfig(k=5, epsilon=200.0, delta=delta, method=method, length=None)
+    draft = release_of(item_source(rows, 12, relation), config)
+    assert sorted(items_of(draft)) == [0, 1, 2, 3, 4]
+    assert draft.tables["data"]["rank"].to_pylist() == [1, 2, 3, 4, 5]
+    has_counts = "count" in draft.tables["data"].column_names
+    assert has_counts == (method in COUNTED)
+    if has_counts:
+        errors = draft.tables["data"]["standard_error"].to_numpy()
+        exact = np.array([sum(j in row for row in rows) for j in items_of(draft)])
+        assert (np.abs(draft.tables["data"]["count"].to_numpy() - exact) < 40 * errors + 1).all()
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1000.0])
+@pytest.mark.parametrize("k", [1, 7, 30, 100])
+@pytest.mark.parametrize(("method", "delta"), METHODS)
+def test_always_k_distinct_columns(method, delta, k, epsilon):
+    config = TopKConfig(k=k, epsilon=epsilon, delta=delta, method=method)
+    for rows in (market(60, 30), [], [[], []], [[1, 1, 1]], [list(range(30))] * 3):
+        for seed in range(2):
+            items = items_of(release_of(item_source(rows, 30), config, seed))
+            assert len(items) == len(set(items)) == min(k, 30)
+            assert set(items) <= set(range(30))
+
+
+def test_joint_refuses_what_floats_cannot_hold():
+    config = TopKConfig(k=5000, epsilon=1e-4, method="joint")
+    with pytest.raises(
+        Unsupported, match=r"k=5000, epsilon=0.0001, 1000000 columns: too fine for the joint"
+    ):
+        plan(config, item_source([], 10**6).schema)
+
+
+@pytest.mark.parametrize("method", [method.value for method in Method])
+def test_a_universe_of_one_column(method):
+    config = TopKConfig(k=3, epsilon=1.0, method=method)
+    assert items_of(release_of(item_source([[0], []], 1), config)) == [0]
+
+
+@pytest.mark.parametrize("method", sorted(COUNTED))
+def test_a_public_length_costs_no_scan(method):
+    source = item_source(market(), 30)
+    config = TopKConfig(k=5, epsilon=1.0, method=method, length=3)
+    draft = release_of(source, config)
+    assert draft.facts["length"] == 3
+    assert "length" not in plan(config, source.schema).purposes
+    assert release_of(source, TopKConfig(k=5, epsilon=1.0, length=500)).facts["length"] == 30
+
+
+def test_every_purpose_of_a_plan_is_drawn_and_no_other():
+    source = item_source(market(400, 30), 30)
+    for method, delta in METHODS:
+        config = TopKConfig(k=8, epsilon=0.5, delta=delta, method=method)
+        public = plan(config, source.schema)
+        record = NoiseRecord()
+        release_of(source, config, grant=recording_grant(record, 3, public.guarantee, public.purposes))
+        assert {purpose for purpose, _ in record.calls} == set(public.purposes)
+
+
+def test_names_come_from_the_public_dictionary(tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text('item,name\n100,bread\n\n101,"milk, fresh"\n')
+    source = item_source([[0, 1]] * 50 + [[0]] * 50, 3, lower=100, dictionary=str(path))
+    draft = release_of(source, TopKConfig(k=3, epsilon=100.0, all_counts=True))
+    assert draft.tables["data"].select(["item", "name"]).to_pylist() == [
+        {"item": 100, "name": "bread"},
+        {"item": 101, "name": "milk, fresh"},
+        {"item": 102, "name": None},
+    ]
+    assert draft.tables["counts"].num_rows == 3
+    assert draft.tables["data"].schema.field("name").type == pa.string()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("bread\n", r"line 1: must read item,name"), ("1,a\n2\t\n", r"line 2: must read item,name")],
+)
+def test_a_bad_dictionary_is_refused_before_any_row(tmp_path, content, message):
+    path = tmp_path / "items.csv"
+    path.write_text(content)
+    with pytest.raises(InvalidInput, match=message):
+        release_of(item_source([[0]], 3, dictionary=str(path)), TopKConfig(k=1, epsilon=1.0))
+
+
+def test_an_absent_dictionary_is_refused():
+    with pytest.raises(InvalidInput, match=r"dictionary=nowhere.csv: no such file"):
+        release_of(item_source([[0]], 3, dictionary="nowhere.csv"), TopKConfig(k=1, epsilon=1.0))
+
+
+def test_all_counts_hold_every_column_once():
+    draft = release_of(item_source(market(), 30), TopKConfig(k=4, epsilon=1.0, all_counts=True))
+    counts = draft.tables["counts"]
+    assert sorted(counts["item"].to_pylist()) == list(range(30))
+    assert counts["count"].to_pylist() == sorted(counts["count"].to_pylist(), reverse=True)
+    assert draft.tables["data"].equals(counts.slice(0, 4))
+
+
+def noisy(values, scale):
+    calibrated = count_noise(1, 1 / scale, Neighbours.ADD_REMOVE, norm=Norm.L1)
+    units = (np.array(values) * 2**calibrated.bits).astype(np.int64)
+    return NoisyCounts(lattice=Lattice(units, -calibrated.bits), noise=calibrated)
+
+
+def test_zones_are_safe_near_and_far():
+    safe, near = zones(noisy([100, 50, 49, 48, 51, 10], 1.0), 3)
+    assert safe.tolist() == [0]
+    assert near.tolist() == [4, 1, 2, 3]
+    safe, near = zones(noisy([5, 5, 5, 5], 1.0), 2)  # ties go by number
+    assert (safe.tolist(), near.tolist()) == ([], [0, 1, 2, 3])
+
+
+def test_midway_and_filling():
+    exact = np.array([3, 9, 4, 9])
+    assert [midway(exact, k) for k in (1, 2, 3, 4)] == [18, 13, 7, 6]
+    assert filled(np.array([5, 2]), np.array([1, 2, 3, 5]), 4).tolist() == [5, 2, 1, 3]
+
+
+def test_pfm_and_refine_spend_nothing_on_a_zone_that_is_exact():
+    rows = [[0, 1]] * 5000 + [[2]] * 10
+    source = item_source(rows, 3)
+    for method, unused in (("tps-em", "select"), ("tps-pfm", "select"), ("tps-refine", "zone-counts")):
+        config = TopKConfig(k=2, epsilon=1.0, method=method)
+        public = plan(config, source.schema)
+        record = NoiseRecord()
+        draft = release_of(
+            source, config, grant=recording_grant(record, 3, public.guarantee, public.purposes)
+        )
+        assert sorted(items_of(draft)) == [0, 1]
+        assert unused not in {purpose for purpose, _ in record.calls}
