@@ -97,7 +97,10 @@ def _normal_coefficients(x: float, degree: int, mp: mpmath.MPContext) -> list[Re
     factor = -mp.ldexp(mp.sqrt(2 * mp.pi) * mp.exp(z * z / 2), -LEADING_BITS - 1)
     result, polynomial, power = [z], [1], factor
     for n in range(1, degree + 1):
-        result.append(mp.polyval(polynomial[::-1], z) * power / mp.factorial(n))
+        value = mp.mpf(0)
+        for coefficient in reversed(polynomial):  # Horner; mp.polyval's order of arguments changed in 1.4
+            value = value * z + coefficient
+        result.append(value * power / mp.factorial(n))
         polynomial = _next_polynomial(polynomial, n)
         power *= factor
     return result
