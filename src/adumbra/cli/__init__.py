@@ -1,0 +1,1 @@
+"""The adumbra command."""

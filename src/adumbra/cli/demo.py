@@ -19,9 +19,9 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="A folder for data, ledger and release.")] = Path("demo-out"),
 ) -> None:
     """Make an example table of 50,000 rows and 300 mixed columns, then plan, pay, release and verify."""
-    import shutil  # noqa: PLC0415 - start-up time
+    import shutil
 
-    from adumbra.errors import require  # noqa: PLC0415
+    from adumbra.errors import require
 
     ours = out / "this-is-an-adumbra-demo"
     require(
@@ -35,13 +35,13 @@ def demo(
 
 
 def _run(out: Path) -> None:
-    from adumbra import workflow  # noqa: PLC0415 - start-up time
-    from adumbra.cli.options import make_config  # noqa: PLC0415
-    from adumbra.cli.planning import progress_bar, show_plan, show_release  # noqa: PLC0415
-    from adumbra.data.schema import Schema  # noqa: PLC0415
-    from adumbra.engine.local import LocalEngine  # noqa: PLC0415
-    from adumbra.privacy.ledger import Population, create_ledger  # noqa: PLC0415
-    from adumbra.release.storage import verify  # noqa: PLC0415
+    from adumbra import workflow
+    from adumbra.cli.options import make_config
+    from adumbra.cli.planning import progress_bar, show_plan, show_release
+    from adumbra.data.schema import Schema
+    from adumbra.engine.local import LocalEngine
+    from adumbra.privacy.ledger import Population, create_ledger
+    from adumbra.release.storage import verify
 
     data, schema_file = out / "patients.parquet", out / "patients.toml"
     typer.echo(f"1  a table of {ROWS:,} rows and {NUMBERS + 10} columns: {data}")
@@ -82,9 +82,9 @@ def _run(out: Path) -> None:
 
 def write_example(path: Path) -> None:
     """A hospital-like table: 290 correlated measurements, 5 whole numbers, 4 categories, 1 yes/no."""
-    import numpy as np  # noqa: PLC0415
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     rng = np.random.default_rng(EXAMPLE_SEED)
     factors = rng.standard_normal((ROWS, 8))
@@ -104,7 +104,7 @@ def write_example(path: Path) -> None:
 
 def example_schema() -> str:
     """What the custodian declares: groups by pattern, bounds from public knowledge."""
-    return f'''format = "adumbra-schema/1"
+    return f"""format = "adumbra-schema/1"
 
 [table]
 unit = "row"
@@ -153,11 +153,11 @@ categories = ["A", "B", "AB", "0"]
 name = "outcome"
 kind = "category"
 categories = ["home", "readmitted"]
-'''
+"""
 
 
 def _choose(rng: "np.random.Generator", levels: tuple[str, ...]) -> "pa.Array":
-    import numpy as np  # noqa: PLC0415
-    import pyarrow as pa  # noqa: PLC0415
+    import numpy as np
+    import pyarrow as pa
 
     return pa.array(np.array(levels)[rng.integers(0, len(levels), ROWS)])

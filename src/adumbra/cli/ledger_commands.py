@@ -42,7 +42,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 
 @contextmanager
 def _opened(location: str) -> "Iterator[Ledger]":
-    from adumbra.privacy.ledger import open_ledger  # noqa: PLC0415 - start-up time
+    from adumbra.privacy.ledger import open_ledger
 
     with open_ledger(location) as ledger:
         yield ledger
@@ -58,7 +58,7 @@ def init(
     json: AsJson = False,
 ) -> None:
     """Make a new, empty ledger (a file gets mode 0600)."""
-    from adumbra.privacy.ledger import create_ledger  # noqa: PLC0415 - start-up time
+    from adumbra.privacy.ledger import create_ledger
 
     with create_ledger(ledger) as made:
         head = made.head()
@@ -87,8 +87,8 @@ def register(  # noqa: PLR0913, PLR0917 - one argument a flag
     json: AsJson = False,
 ) -> None:
     """Register a population with its cap."""
-    from adumbra.privacy.ledger import Population  # noqa: PLC0415 - start-up time
-    from adumbra.relations import Neighbours, Unit  # noqa: PLC0415
+    from adumbra.privacy.ledger import Population
+    from adumbra.relations import Neighbours, Unit
 
     population = Population(
         name=name,
@@ -131,7 +131,7 @@ def verify(
     json: AsJson = False,
 ) -> None:
     """Check chains, signatures, sums and states; with a card, that the ledger was not rolled back."""
-    from dataclasses import asdict  # noqa: PLC0415 - start-up time
+    from dataclasses import asdict
 
     card = None if against is None else _read_card(against)
     with _opened(ledger) as book:
@@ -227,7 +227,7 @@ def export(
 
 
 def _facts(statement: "Statement") -> dict[str, Any]:
-    from dataclasses import asdict  # noqa: PLC0415 - start-up time
+    from dataclasses import asdict
 
     facts = asdict(statement)
     facts["stranded"] = [entry.id for entry in statement.stranded]
@@ -249,7 +249,7 @@ def _print(statement: "Statement") -> None:
 
 
 def _read_card(path: Path) -> dict[str, Any]:
-    from adumbra.errors import InvalidInput  # noqa: PLC0415 - start-up time
+    from adumbra.errors import InvalidInput
 
     file = path / "card.json" if path.is_dir() else path
     try:
@@ -263,6 +263,6 @@ def _read_card(path: Path) -> dict[str, Any]:
 
 def _release_digest(folder: Path) -> str:
     """The digest of a staged or published release, after every byte of it was checked."""
-    from adumbra.release.storage import verify as verify_release  # noqa: PLC0415 - start-up time
+    from adumbra.release.storage import verify as verify_release
 
     return verify_release(folder).digest

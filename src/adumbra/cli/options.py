@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def config_classes() -> dict[str, type]:
     """The methods by the name that the command line gives them."""
-    from adumbra.mechanisms.dppro import DPProConfig  # noqa: PLC0415 - start-up time
+    from adumbra.mechanisms.dppro import DPProConfig
 
     return {"dppro": DPProConfig}
 

@@ -30,9 +30,9 @@ def plan(  # noqa: PLR0913 - one argument a flag
     json: AsJson = False,
 ) -> None:
     """Say what a release would cost and how wrong it would be; touches no data."""
-    from adumbra import workflow  # noqa: PLC0415 - start-up time
-    from adumbra.cli.options import make_config  # noqa: PLC0415
-    from adumbra.data.schema import Schema  # noqa: PLC0415
+    from adumbra import workflow
+    from adumbra.cli.options import make_config
+    from adumbra.data.schema import Schema
 
     config = make_config(method, epsilon, delta, option or [])
     planned = workflow.plan(config, Schema.read(schema))
@@ -44,14 +44,14 @@ def plan(  # noqa: PLR0913 - one argument a flag
 
 def methods(json: AsJson = False) -> None:
     """List the methods with their options."""
-    from adumbra.cli.options import config_classes, describe_options  # noqa: PLC0415
+    from adumbra.cli.options import config_classes, describe_options
 
     described = {name: describe_options(name) for name in config_classes()}
     if json:
         typer.echo(json_module.dumps({name: [list(row) for row in rows] for name, rows in described.items()}, indent=2))
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
 
     for name, rows in described.items():
         table = Table("option", "is", "default", title=f"--method {name}", title_justify="left", box=None)
@@ -78,10 +78,10 @@ def release(  # noqa: PLR0913 - one argument a flag
     json: AsJson = False,
 ) -> None:
     """Plan, pay the ledger, release, and write the folder with its card and page."""
-    from adumbra import workflow  # noqa: PLC0415 - start-up time
-    from adumbra.cli.options import make_config  # noqa: PLC0415
-    from adumbra.data.schema import Schema  # noqa: PLC0415
-    from adumbra.data.sources import open_source  # noqa: PLC0415
+    from adumbra import workflow
+    from adumbra.cli.options import make_config
+    from adumbra.data.schema import Schema
+    from adumbra.data.sources import open_source
 
     config = make_config(method, epsilon, delta, option or [])
     source = open_source(data, Schema.read(schema))
@@ -106,8 +106,8 @@ def release(  # noqa: PLR0913 - one argument a flag
 
 def make_engine(name: str, report: "Progress") -> "object":
     """The engine of that name."""
-    from adumbra.engine.local import LocalEngine  # noqa: PLC0415
-    from adumbra.errors import InvalidInput  # noqa: PLC0415
+    from adumbra.engine.local import LocalEngine
+    from adumbra.errors import InvalidInput
 
     if name == "local":
         return LocalEngine(progress=report)
@@ -129,8 +129,8 @@ def plan_facts(planned: "Plan") -> dict[str, object]:
 
 def show_plan(planned: "Plan") -> None:
     """Print a plan for a person."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
 
     console = Console(highlight=False)
     console.print(f"[bold]{planned.method}[/bold]  costs {planned.guarantee.sentence()}")
@@ -161,8 +161,8 @@ def progress_bar(*, quiet: bool) -> "Iterator[Progress]":
     if quiet:
         yield lambda _stage, _done, _total: None
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:

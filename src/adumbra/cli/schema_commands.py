@@ -23,9 +23,9 @@ def draft(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
 ) -> None:
     """Draft a schema from column names and storage types; values and statistics are never read."""
-    from adumbra.data.schema_text import draft_schema  # noqa: PLC0415  (start-up time)
-    from adumbra.data.sources import describe  # noqa: PLC0415
-    from adumbra.errors import require  # noqa: PLC0415
+    from adumbra.data.schema_text import draft_schema
+    from adumbra.data.sources import describe
+    from adumbra.errors import require
 
     text = draft_schema(describe(data)[0][1])
     if out is None:
@@ -51,8 +51,8 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Say every fault of a schema at once; with DATA, compare column names and storage types too."""
-    from adumbra.data.schema import Schema  # noqa: PLC0415  (start-up time)
-    from adumbra.errors import SchemaError, require  # noqa: PLC0415
+    from adumbra.data.schema import Schema
+    from adumbra.errors import SchemaError, require
 
     try:
         declared = Schema.read(schema)
@@ -90,8 +90,8 @@ def check(
 
 def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
     """Expand the schema by the data's names, and list what does not fit."""
-    from adumbra.data.sources import compare  # noqa: PLC0415
-    from adumbra.errors import SchemaError  # noqa: PLC0415
+    from adumbra.data.sources import compare
+    from adumbra.errors import SchemaError
 
     fitted, faults = compare(data, declared)
     if faults:
@@ -100,6 +100,6 @@ def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
 
 
 def _print_json(facts: dict[str, object]) -> None:
-    import json  # noqa: PLC0415
+    import json
 
     typer.echo(json.dumps(facts, indent=2))

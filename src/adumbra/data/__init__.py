@@ -1,0 +1,1 @@
+"""Private rows: schemas, sources, encoding, bounds."""

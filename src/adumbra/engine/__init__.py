@@ -1,0 +1,1 @@
+"""Where a statistic runs: fold and map blocks."""

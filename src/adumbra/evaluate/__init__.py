@@ -1,0 +1,1 @@
+"""Utility against private data and as-published baselines: NOT FOR RELEASE."""

@@ -1,0 +1,1 @@
+"""The published systems, one module each, with the calibration that is right."""

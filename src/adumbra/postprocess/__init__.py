@@ -1,0 +1,1 @@
+"""Arithmetic on released numbers; nothing here can reach a private row."""

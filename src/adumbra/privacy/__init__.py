@@ -1,0 +1,1 @@
+"""Guarantees, conversion, calibration, noise, selection, ledger."""

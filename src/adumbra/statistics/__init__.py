@@ -1,0 +1,1 @@
+"""Bounded exact sums over rows, with their sensitivities and proofs."""
