@@ -1,0 +1,117 @@
+"""`inspect` and `verify`: what anyone may do with a release, offline.
+
+A card may come from a stranger: its words are printed without markup and without control characters.
+"""
+
+import json as json_module
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Digest = Annotated[
+    str | None, typer.Option("--digest", help="The SHA-256 of card.json as the publisher names it.")
+]
+
+
+def inspect(folder: Folder, json: AsJson = False) -> None:
+    """Verify a release, then say what it holds and what it promises."""
+    from adumbra.release.storage import verify as verify_release
+
+    checked = verify_release(folder)
+    if json:
+        typer.echo(json_module.dumps({"digest": checked.digest, "card": checked.card}, indent=2))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    card = checked.card
+    console = Console(highlight=False)
+    console.print(Text(clean(card["about"]["title"]), style="bold"))
+    console.print(_facts(card))
+    console.print(_noise(card))
+    console.print(Text(clean(card["guarantee"]["attacker"]["sentence"])))
+    for limit in card["limits"]:
+        console.print(Text(f"- {clean(limit)}", style="dim"))
+    if "card.html" in card["files"]:
+        typer.echo(f"page      {folder / 'card.html'}")
+    typer.echo(f"digest    {checked.digest}")
+
+
+def verify(folder: Folder, digest: Digest = None, json: AsJson = False) -> None:
+    """Check every byte of a release, its card and its ledger's signature; exit code 4 if anything is wrong."""
+    from adumbra.errors import VerificationFailed
+    from adumbra.release.storage import find_faults
+
+    faults, checked = find_faults(folder, digest=digest)
+    if json:
+        facts: dict[str, object] = {"verified": checked is not None, "faults": list(faults)}
+        if checked is not None:
+            facts |= {"digest": checked.digest, "files": checked.files, "bytes": checked.size}
+        typer.echo(json_module.dumps(facts, indent=2))
+        if checked is None:
+            raise typer.Exit(VerificationFailed.exit_code)
+    elif checked is None:
+        raise VerificationFailed("\n".join(faults))
+    else:
+        typer.echo(
+            f"verified  {folder}: {checked.files} files, {checked.size:,} bytes, every byte covered"
+        )
+        typer.echo(f"promise   {clean(checked.card['guarantee']['sentence'])}")
+        compared = "as the publisher names it" if digest else "compare it with what the publisher names"
+        typer.echo(f"digest    {checked.digest}  ({compared})")
+
+
+def clean(text: object) -> str:
+    """Text that cannot steer a terminal: control and invisible characters become `?`."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(text))
+
+
+def _facts(card: dict[str, Any]) -> "Table":
+    """What, how much, for whom, by whom."""
+    about, contents, ledger = card["about"], card["contents"], card["ledger"]
+    tables = [
+        (name, f"{t['rows']} rows x {len(t['columns'])} columns")
+        for name, t in contents["tables"].items()
+    ]
+    arrays = [
+        (name, f"array {' x '.join(map(str, a['shape']))}") for name, a in contents["arrays"].items()
+    ]
+    lines = [
+        ("promise", card["guarantee"]["sentence"]),
+        ("protects", card["unit"]["sentence"]),
+        ("method", f"{card['method']['name']} (Adumbra {card['method']['adumbra_version']})"),
+        *((f"holds {name}", held) for name, held in [*tables, *arrays]),
+        ("declared by", card["public_inputs"]["declared_by"] or "nobody named"),
+        *((name, about[name]) for name in ("curator", "population") if name in about),
+        ("day", about["date"]),
+        ("before", card["before_dp"]),
+        ("ledger", f"entry {ledger['entry']}, head {ledger['head']['hash'][:16]}"),
+    ]
+    return _table([], lines)
+
+
+def _noise(card: dict[str, Any]) -> "Table":
+    """Each use of noise, then the expected errors."""
+    uses = [
+        (u["purpose"], u["distribution"], u["scale"], u.get("sensitivity")) for u in card["mechanisms"]
+    ]
+    errors = [(f"expected {name}", "", value, "") for name, value in card["accuracy"].items()]
+    return _table(["noise for", "law", "scale", "hides a change of"], [*uses, *errors])
+
+
+def _table(titles: list[str], rows: Sequence[tuple[object, ...]]) -> "Table":
+    """Rows without lines around them, every cell plain text."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*titles, box=None, show_header=bool(titles), padding=(0, 3, 0, 0))
+    for row in rows:
+        table.add_row(*(Text(clean(f"{cell:.6g}" if isinstance(cell, float) else cell)) for cell in row))
+    return table
