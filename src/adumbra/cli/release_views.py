@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Digest = Annotated[
-    str | None, typer.Option("--digest", help="The SHA-256 of card.json as the publisher names it.")
+    str | None, typer.Option("--digest", help="SHA-256 of card.json, from the publisher.")
 ]
 
 
@@ -45,7 +45,7 @@ def inspect(folder: Folder, json: AsJson = False) -> None:
 
 
 def verify(folder: Folder, digest: Digest = None, json: AsJson = False) -> None:
-    """Check every byte of a release, its card and its ledger's signature; exit code 4 if anything is wrong."""
+    """Check every byte of a release, its card and its ledger's signature; exit code 4 on any fault."""
     from adumbra.errors import VerificationFailed
     from adumbra.release.storage import find_faults
 

@@ -203,6 +203,7 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> tuple[Written, d
         raise InvalidInput(
             f"arrays: cannot be written as safetensors ({error}); check their names"
         ) from None
+    path.chmod(0o644)  # safetensors makes it private; a release is for everyone
     with path.open("rb") as stored:
         os.fsync(stored.fileno())
         digest = hashlib.file_digest(stored, "sha256").hexdigest()

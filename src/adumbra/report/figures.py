@@ -1,4 +1,4 @@
-"""Figures of the page: inline SVG from matplotlib, the same bytes every time, coloured by the page's CSS.
+"""Figures of the page: inline SVG from matplotlib, the same bytes each time, coloured by the page's CSS.
 
 Only numbers go in, so nothing that a stranger wrote can come out. matplotlib is loaded when the first
 figure is drawn: it takes longer than everything else on the page.
@@ -8,7 +8,7 @@ import html
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -27,12 +27,12 @@ THEME = {
     SECOND: "var(--second)",
     PAPER: "var(--card)",
 }
-WIDTH, HEIGHT = 360, 250  # points; small, so that its 11 point text is still read on a telephone
+WIDTH, HEIGHT = 300, 220  # points; small, so that its 12 point text is still read on a telephone
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.hashsalt": "adumbra",
     "svg.fonttype": "none",
-    "font.size": 11,
+    "font.size": 12,
     "text.color": INK,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
@@ -62,12 +62,13 @@ def overlap_figure(density: Callable[[Array], Array], shift: float, alt: str) ->
         axes.set_xticks([])
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
-        axes.set_xlabel("what is released, along the worst direction")
+        axes.set_xlabel("what is released, at worst")
         for place, side, colour, words in (
             (0.0, "left", ACCENT, "this table"),
             (1.0, "right", SECOND, "a neighbour of it"),
         ):
-            axes.text(place, 1.13 * top, words, color=colour, ha=side, transform=axes.get_yaxis_transform())
+            across = axes.get_yaxis_transform()  # the place in the picture, the height in the curve
+            axes.text(place, 1.13 * top, words, color=colour, ha=side, transform=across)
 
     return _svg(draw, alt, "overlap")
 
@@ -78,9 +79,9 @@ def attack_figure(power: Callable[[Array], Array], best: tuple[float, float], al
 
     def draw(axes: "Axes") -> None:
         axes.fill(np.append(x, 0.0), np.append(power(x), 0.0), color=ACCENT, alpha=0.15, linewidth=0)
-        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=1.2, dashes=(3, 3))
-        axes.plot(x, power(x), color=ACCENT, linewidth=2.4)
-        axes.plot(*best, marker="o", markersize=8, color=ACCENT, markeredgecolor=PAPER, markeredgewidth=1.6)
+        axes.plot(x, power(x), color=ACCENT, linewidth=2.4, label="best attack")
+        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=1.2, dashes=(3, 3), label="blind guessing")
+        axes.plot(*best, "o", markersize=8, color=ACCENT, markeredgecolor=PAPER, markeredgewidth=1.6)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1.03)
         ticks, labels = [0.0, 0.5, 1.0], ["0", "50 %", "100 %"]
@@ -88,8 +89,7 @@ def attack_figure(power: Callable[[Array], Array], best: tuple[float, float], al
         axes.set_yticks(ticks, labels=labels)
         axes.set_xlabel("false alarms")
         axes.set_ylabel("true alarms")
-        axes.text(0.97, 0.66, "blind\nguessing", color=MUTED, ha="right", va="top", linespacing=1.2)
-        axes.text(0.04, 0.95, "best attack", color=ACCENT, ha="left", va="top")
+        axes.legend(loc="lower right", frameon=False, handlelength=1.6, borderaxespad=0.2)
 
     return _svg(draw, alt, "attack")
 

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,8 @@ from adumbra.report import figures
 
 SHOWN_GROUPS = 40  # declarations listed before the page refers to card.json
 SHOWN_CATEGORIES = 8
+ROUND_UP = Context(prec=4, rounding=ROUND_CEILING)
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 LAWS = {
     "gaussian": ("rounded normal", "standard deviation", "L2", 0.6745, 1.96),
@@ -25,6 +28,12 @@ RELATIONS = {
     "replace-one": "one row replaced",
     "add-remove": "one row more or less",
     "one-element": "one value replaced",
+}
+MISSING = {
+    "number": "the middle of its bounds",
+    "integer": "the middle of its bounds",
+    "category": "the first category",
+    "boolean": "no",
 }
 TYPES = {"double": "decimal numbers", "float": "decimal numbers", "string": "text", "bool": "yes or no"}
 
@@ -55,11 +64,9 @@ class NoiseRow:
 
 def render(card: Mapping[str, Any]) -> str:
     """The page of a card."""
-    guarantee = card["guarantee"]
-    attacker = guarantee["attacker"]
-    return _template().render(
+    page: str = _template().render(
         card=card,
-        success=math.ceil(1000.0 * attacker["success_at_most"]) / 10.0,
+        success=_percent(card),
         relation=RELATIONS[card["unit"]["neighbours"]],
         figures=_figures(card),
         tables=[_table_words(name, table) for name, table in card["contents"]["tables"].items()],
@@ -67,6 +74,12 @@ def render(card: Mapping[str, Any]) -> str:
         declared=_declared(card["public_inputs"]["schema"]),
         shown=SHOWN_GROUPS,
     )
+    return page
+
+
+def _percent(card: Mapping[str, Any]) -> float:
+    """How often the best attack is right, in per cent, rounded up to a tenth."""
+    return math.ceil(1000.0 * float(card["guarantee"]["attacker"]["success_at_most"])) / 10.0
 
 
 @cache
@@ -80,49 +93,47 @@ def _template() -> Any:  # noqa: ANN401 - Jinja is loaded with the first page on
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "bytes": _bytes, "words": _words, "value": _value}
+    environment.filters |= {"number": number, "at_most": at_most, "value": _value}
+    environment.filters |= {"bytes": _bytes, "words": _words}
     return environment.get_template("card.html.j2")
 
 
 def _figures(card: Mapping[str, Any]) -> list[dict[str, str]]:
     """The pictures that are true of this guarantee, each with its caption."""
-    made = []
-    value = card["guarantee"]["value"]
-    percent = f"{math.ceil(1000.0 * card['guarantee']['attacker']['success_at_most']) / 10.0:g} %"
-    if value["mu"] is not None:
-        mu = float(value["mu"])
-        middle = float(figures.ndtr(-mu / 2.0))
-        power, best = figures.gaussian_power(mu), (middle, 1.0 - middle)
-        picture = figures.overlap_figure(
-            figures.normal_density, mu, f"Two bell curves, {number(mu)} standard deviations apart"
-        )
-        made.append({"svg": picture, "caption": OVERLAP_GAUSSIAN.format(mu=number(mu))})
+    mu, epsilon = card["guarantee"]["value"]["mu"], card["guarantee"]["value"]["epsilon"]
+    percent = f"{_percent(card):g} %"
+    laws = {use["distribution"] for use in card["mechanisms"]}
+    pictures = []
+    if mu is not None:
+        power = figures.gaussian_power(mu)
+        miss = 0.5 * math.erfc(mu / math.sqrt(8.0))
+        alt = f"Two bell curves, {at_most(mu)} standard deviations apart"
+        pictures.append((figures.overlap_figure(figures.normal_density, mu, alt), OVERLAP_GAUSSIAN))
     else:
-        epsilon = float(value["epsilon"])
-        middle = 1.0 / (1.0 + math.exp(epsilon))
-        power, best = figures.pure_power(epsilon), (middle, 1.0 - middle)
-        laplace = [use for use in card["mechanisms"] if use["distribution"] == "laplace"]
-        if len(laplace) == len(card["mechanisms"]) == 1:
-            picture = figures.overlap_figure(
-                figures.laplace_density, epsilon, f"Two Laplace curves, {number(epsilon)} scales apart"
+        power = figures.pure_power(epsilon)
+        miss = 1.0 / (1.0 + math.exp(epsilon))
+        if laws == {"laplace"}:  # a choice by Gumbel noise has no such picture
+            alt = f"Two Laplace curves, {at_most(epsilon)} scales apart"
+            pictures.append(
+                (figures.overlap_figure(figures.laplace_density, epsilon, alt), OVERLAP_PURE)
             )
-            made.append({"svg": picture, "caption": OVERLAP_PURE.format(epsilon=number(epsilon))})
-    alt = f"True alarms of the best attack against its false alarms, close to the diagonal; best guess {percent}"
-    made.append({"svg": figures.attack_figure(power, best, alt), "caption": ATTACK.format(percent=percent)})
-    return made
+    alt = f"True alarms of the best attack against its false alarms; its best guess is right {percent}"
+    pictures.append((figures.attack_figure(power, (miss, 1.0 - miss), alt), ATTACK))
+    words = {"mu": at_most(mu), "epsilon": at_most(epsilon), "percent": percent}
+    return [{"svg": svg, "caption": caption.format(**words)} for svg, caption in pictures]
 
 
 OVERLAP_GAUSSIAN = (
-    "Telling this table from a neighbour of it, by anything in this release, is at least as hard as telling "
-    "which of these two curves one draw came from. They are {mu} standard deviations apart."
+    "Telling this table from a neighbour of it, by anything in this release, is at least as hard as "
+    "telling which of these two curves one draw came from. They are {mu} standard deviations apart."
 )
 OVERLAP_PURE = (
-    "The noise of a number that a neighbour moves as far as it can: the two curves differ nowhere by more "
-    "than the factor e to the power {epsilon}."
+    "The noise of a number that a neighbour moves as far as it can: the two curves differ nowhere by "
+    "more than the factor e to the power {epsilon}."
 )
 ATTACK = (
-    "Every attack lies on or below the curve. At the dot, where its guess is best, it is right {percent} "
-    "of the time; on the dashed line it knows nothing."
+    "Every attack lies on or below the curve. At the dot, where its guess is best, it is right at most "
+    "{percent} of the time; on the dashed line it knows nothing."
 )
 
 
@@ -141,15 +152,15 @@ def _noise_words(use: Mapping[str, Any]) -> NoiseRow:
     sensitivity, grid = use.get("sensitivity"), use.get("grid")
 
     def reach(factor: float | None) -> str:
-        return " to ".join(f"± {number(factor * s)}" for s in _ends(scales)) if factor else "–"
+        return " to ".join(f"± {number(factor * end)}" for end in _ends(scales)) if factor else "–"
 
     return NoiseRow(
         purpose=str(use["purpose"]),
         law=law,
-        scale=f"{measure} {' to '.join(number(s) for s in _ends(scales))}",
+        scale=f"{measure} {' to '.join(map(number, _ends(scales)))}",
         half=reach(half),
         most=reach(most),
-        sensitivity=f"{number(sensitivity)} ({use.get('norm', norm)})" if sensitivity is not None else "–",
+        sensitivity="–" if sensitivity is None else f"{number(sensitivity)} ({use.get('norm', norm)})",
         grid=math.frexp(grid)[1] - 1 if grid and math.frexp(grid)[0] == 0.5 else None,
     )
 
@@ -172,7 +183,7 @@ def _declared(schema: Mapping[str, Any]) -> list[Declared]:
                 count=len(alike),
                 kind=str(alike[0].get("kind", "")),
                 bounds=_bounds(alike[0]),
-                missing=_value(alike[0].get("missing", "by the rule of its kind")),
+                missing=_missing(alike[0]),
             )
         )
     return lines
@@ -189,17 +200,38 @@ def _bounds(column: Mapping[str, Any]) -> str:
     return "yes or no" if column.get("kind") == "boolean" else "–"
 
 
+def _missing(column: Mapping[str, Any]) -> str:
+    """What an unreadable value becomes; the schema's own defaults are spelt out."""
+    if column.get("missing") is None:
+        return MISSING.get(str(column.get("kind")), "–")
+    own = column["missing"] == "category" and column.get("kind") == "category"
+    return "a category of its own" if own else _value(column["missing"])
+
+
 def number(value: object) -> str:
-    """A number for people: four digits, a true minus, thousands apart."""
+    """A number for people: four digits, a true minus, thousands apart, powers raised."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int):
         return f"{value:,}".replace(",", "\u202f").replace("-", "−")
-    text = f"{value:.4g}"
-    if "e" in text:
-        mantissa, power = text.split("e")
-        return f"{mantissa} × 10^{int(power)}".replace("-", "−")
-    return text.replace("-", "−")
+    return _raised(f"{value:.4g}")
+
+
+def at_most(value: float | None) -> str:
+    """A part of the promise: four digits, never below what it stands for."""
+    if value is None:
+        return "–"
+    return _raised(f"{float(ROUND_UP.create_decimal(repr(value))):.4g}")
+
+
+def _raised(text: str) -> str:
+    """1e-06 as 10⁻⁶."""
+    mantissa, exponent, power = text.partition("e")
+    mantissa = mantissa.replace("-", "−")
+    if not exponent:
+        return mantissa
+    tens = "10" + str(int(power)).translate(SUPERSCRIPT)
+    return tens if mantissa == "1" else f"{mantissa} × {tens}"
 
 
 def _value(value: object) -> str:
@@ -209,7 +241,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return repr(value).replace("-", "−")
+        return _raised(repr(value))
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {_value(inner)}" for key, inner in value.items())
     if isinstance(value, list):
