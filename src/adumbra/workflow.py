@@ -17,10 +17,11 @@ from adumbra.data.watched import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, LedgerError, require
-from adumbra.mechanisms import dppro, jl_laplace
+from adumbra.mechanisms import dppro, jl_laplace, ron_gauss
 from adumbra.mechanisms.base import Draft, Plan
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, open_ledger
 from adumbra.release.artifact import Release
@@ -29,7 +30,7 @@ from adumbra.release.storage import load, write_staged
 from adumbra.report.page import render
 from adumbra.version import __version__
 
-Config = DPProConfig | JLLaplaceConfig
+Config = DPProConfig | JLLaplaceConfig | RONGaussConfig
 
 LIMITS = (
     "The guarantee covers this folder; whatever else is published about the same people adds to it.",
@@ -46,6 +47,8 @@ def plan(config: Config, schema: Schema) -> Plan:
             return dppro.plan(config, schema)
         case JLLaplaceConfig():
             return jl_laplace.plan(config, schema)
+        case RONGaussConfig():
+            return ron_gauss.plan(config, schema)
     raise _unknown(config)
 
 
@@ -56,6 +59,8 @@ def draw(source: Source, config: Config, *, engine: Engine, grant: Grant) -> Dra
             return dppro.release(source, config, engine=engine, grant=grant)
         case JLLaplaceConfig():
             return jl_laplace.release(source, config, engine=engine, grant=grant)
+        case RONGaussConfig():
+            return ron_gauss.release(source, config, engine=engine, grant=grant)
     raise _unknown(config)
 
 
@@ -131,4 +136,6 @@ def _opened(ledger: str | Path | Ledger) -> Iterator[Ledger]:
 
 
 def _unknown(config: object) -> InvalidInput:
-    return InvalidInput(f"config of type {type(config).__name__}: no such mechanism; give one of its configs")
+    return InvalidInput(
+        f"config of type {type(config).__name__}: no such mechanism; give one of its configs"
+    )

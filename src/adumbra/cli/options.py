@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 def config_classes() -> dict[str, type]:
     """The methods by the name that the command line gives them."""
     from adumbra.mechanisms.dppro import DPProConfig
+    from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+    from adumbra.mechanisms.ron_gauss import RONGaussConfig
 
-    return {"dppro": DPProConfig}
+    return {"dppro": DPProConfig, "jl-laplace": JLLaplaceConfig, "ron-gauss": RONGaussConfig}
 
 
 def make_config(method: str, epsilon: float, delta: float, options: list[str]) -> "Config":

@@ -1,0 +1,172 @@
+"""Gaussian models of randomly projected rows: RON-Gauss, with the calibration that is right.
+
+    mean      sum of unit-ball rows beside their count (each class in `gmm`)       L2 sensitivity 2
+    radius    counts of |x - mean| by bin, for the clip                            sqrt2
+    Gram      v = clip(W^T clip(x - mean, c), r) / r;   sum v v^T                  sqrt2 |v|^2
+
+W is a public Haar matrix (m x p). With `centring="public"` the first two are not bought: one Gram of
+(v, 1) is released for rows centred by the middle of their declared bounds.
+
+Guarantee   pure epsilon (discrete Laplace, L1) or mu-GDP (rounded normal, L2); unit row, replace-one or
+            add-remove; label changes included. Holds for any input.
+Reference   Chanyaswad, Liu, Mittal: RON-Gauss, PoPETs 2019(1). Its Lemma 4 is false from p = 3 on
+            and its mixture leaks labels: see the proof.
+Proof       ron_gauss.proof.md, of `calibrate` and `release`.
+Limits      What lies outside the p random directions is not modelled; `moments` keeps all columns.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adumbra.data.schema import Schema
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.errors import Unsupported, require
+from adumbra.mechanisms.base import Draft, Plan
+from adumbra.mechanisms.ron_gauss.draw import Released, draw_moments
+from adumbra.mechanisms.ron_gauss.model import facts, fit_model, model_arrays, synthesise
+from adumbra.mechanisms.ron_gauss.scales import (
+    Budget,
+    Scales,
+    Space,
+    best_components,
+    noise_to_signal,
+    scales,
+    space_of,
+)
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.guarantee import gaussian, require_budget
+from adumbra.relations import Unit
+
+METHOD = "ron-gauss"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RONGaussConfig:
+    """Public parameters, all of them; the release's card prints each."""
+
+    epsilon: float
+    delta: float = 0.0
+    n_components: int | Literal["auto"] = "auto"  # p; auto follows the public rule of `best_components`
+    mode: Literal["unsupervised", "supervised", "gmm"] = "unsupervised"
+    centring: Literal["private", "public"] = "private"
+    rescale: Literal["clip", "normalise"] = "clip"  # after centring; normalise is the paper's step
+    unit_rows: bool = False  # scale every row to length 1 first, as the paper does; loses magnitudes
+    row_norm: float | None = (
+        None  # longer encoded rows are scaled down to it; default: the schema's bound
+    )
+    mean_share: float = 0.3  # of the budget (of mu^2, or of epsilon)
+    radius_share: float = 0.02  # of the budget, where rows are clipped after private centring
+    clip_tail: float = 1e-3  # expected share of rows that the projected radius shortens
+    expected_rows: int | None = None  # a public guess of n for the plan, where the schema declares none
+    synthetic_rows: int | None = None  # default: the public n, or else the noisy count
+    output: Literal["columns", "projected"] = "columns"
+    matrix_seed: int = 0
+    sample_seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_budget(self.epsilon, self.delta)
+        require(
+            self.n_components == "auto" or self.n_components >= 1,
+            f"n_components={self.n_components}: must be auto or at least 1",
+        )
+        for name in ("mean_share", "radius_share", "clip_tail"):
+            value = getattr(self, name)
+            require(0.0 < value < 1.0, f"{name}={value}: must lie between 0 and 1")
+        require(
+            self.mean_share + self.radius_share < 1.0,
+            f"mean_share={self.mean_share}, radius_share={self.radius_share}: leave some for the Gram",
+        )
+        for name in ("expected_rows", "synthetic_rows"):
+            value = getattr(self, name)
+            require(value is None or value >= 1, f"{name}={value}: must be at least 1")
+        require(self.matrix_seed >= 0, f"matrix_seed={self.matrix_seed}: must be 0 or above")
+        require(self.sample_seed >= 0, f"sample_seed={self.sample_seed}: must be 0 or above")
+
+
+def settle(config: RONGaussConfig, schema: Schema) -> tuple[Space, Scales]:
+    """The public shape of the model and every noise scale, before anything is read."""
+    if schema.unit is not Unit.ROW:
+        raise Unsupported(f"unit={schema.unit}: RON-Gauss clips whole rows; declare unit='row'")
+    space = space_of(
+        schema,
+        mode=config.mode,
+        row_norm=config.row_norm,
+        matrix_seed=config.matrix_seed,
+        clip_tail=config.clip_tail,
+    )
+    rows = schema.rows or config.expected_rows
+    if config.n_components == "auto":
+        require(
+            rows is not None,
+            "n_components=auto: needs the number of rows; declare rows, or give expected_rows",
+        )
+        components = best_components(space, _budget(config), rows or 1)
+    else:
+        components = config.n_components
+    space = space.with_components(components)
+    return space, scales(space, _budget(config))
+
+
+def plan(config: RONGaussConfig, schema: Schema) -> Plan:
+    """Cost, noise, and noise-to-signal over the dimension, from public numbers only."""
+    space, settled = settle(config, schema)
+    rows = schema.rows or config.expected_rows
+    table: list[dict[str, float]] = []
+    notes: list[str] = []
+    expected: dict[str, float] = {"n_components": float(space.components)}
+    if rows is not None:
+        budget = _budget(config)
+        for p in sorted({2, 4, 8, 16, 32, 64, 128, space.components}):
+            if p < space.width:
+                ratio = noise_to_signal(space.with_components(p), budget, rows)
+                table.append({"n_components": float(p), "noise_to_signal": ratio})
+        expected["noise_to_signal"] = noise_to_signal(space, budget, rows)
+        notes.append(
+            f"Noise is {expected['noise_to_signal']:.2g} of the signal (Frobenius norm, "
+            f"p={space.components}) if variance is spread evenly; real tables concentrate it."
+        )
+        if expected["noise_to_signal"] > 1.0:
+            notes.append(
+                "The release would be dominated by noise: fewer components, more rows or more budget."
+            )
+    return Plan(
+        method=METHOD,
+        guarantee=gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours),
+        purposes=tuple(noise.purpose for noise in settled.noise),
+        noise=settled.noise,
+        expected=expected,
+        notes=tuple(notes),
+        details={"components": space.components, "noise_to_signal_by_n_components": table},
+    )
+
+
+def release(source: Source, config: RONGaussConfig, *, engine: Engine, grant: Grant) -> Draft:
+    """Draw the noisy moments, fit the model, sample synthetic rows; the grant was paid before."""
+    space, settled = settle(config, source.schema)
+    moments: Released = draw_moments(
+        source,
+        space,
+        settled,
+        engine=engine,
+        grant=grant,
+        unit_rows=config.unit_rows,
+        normalise=config.rescale == "normalise",
+    )
+    model = fit_model(space, settled, moments)
+    rows = config.synthetic_rows or source.public_rows() or max(1, round(model.count))
+    table = synthesise(
+        space, model, rows, seed=config.sample_seed, projected=config.output == "projected"
+    )
+    return Draft(tables={"data": table}, arrays=model_arrays(space, model), facts=facts(space, model))
+
+
+def _budget(config: RONGaussConfig) -> Budget:
+    return Budget(
+        epsilon=config.epsilon,
+        delta=config.delta,
+        private_centring=config.centring == "private",
+        needs_radius=config.centring == "private" and config.rescale == "clip",
+        mean_share=config.mean_share,
+        radius_share=config.radius_share,
+    )
