@@ -241,11 +241,14 @@ def schemas(draw):
     for name in names:
         kind = draw(st.sampled_from([Kind.NUMBER, Kind.INTEGER, Kind.CATEGORY, Kind.BOOLEAN]))
         if kind is Kind.NUMBER:
-            fields = {"lower": draw(st.floats(-1e300, 0)), "upper": draw(st.floats(1e-300, 1e300))}
+            fields = {
+                "lower": draw(st.floats(-1e300, 0)),
+                "upper": draw(st.floats(1e-300, 1e300) | st.integers(1, 2**70)),
+            }
         elif kind is Kind.INTEGER:
             fields = {
                 "lower": 0,
-                "upper": draw(st.integers(1, 2**53)),
+                "upper": draw(st.integers(1, 2**53 - 1)),
                 "missing": draw(st.none() | st.just(1)),
             }
         elif kind is Kind.CATEGORY:

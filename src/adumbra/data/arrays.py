@@ -73,9 +73,9 @@ class ArraySource:
         for first in range(start, min(ends), rows):
             piece = self.data[first : min(first + rows, *ends)]
             dense = piece if isinstance(piece, np.ndarray) else piece.toarray()
-            block = np.empty(dense.shape)
+            block = np.array(dense, dtype=np.float64, order="F")
             for index, column in enumerate(self.schema.columns):
-                fill_values(column, np.asarray(dense[:, index], dtype=np.float64), block[:, index])
+                fill_values(column, block[:, index], block[:, index])
             yield Batch(first, block)
 
     def pin(self) -> str:

@@ -67,7 +67,7 @@ def fill_column(column: Column, array: pa.Array, out: Array) -> None:
 
 
 def fill_values(column: Column, values: Array, out: Array) -> None:
-    """Write the column's values from float64 numbers, as `fill_column` does from Arrow."""
+    """Write the column's values from float64 numbers, as `fill_column` does; `out` may be `values`."""
     if column.is_numeric:
         _write_numbers(column, values, out)
     else:
@@ -110,10 +110,14 @@ def _write_numbers(column: Column, values: Array, out: Array) -> None:
     """Clamp, round integers, and fill in what is not finite."""
     lower, upper = column.limits
     with np.errstate(all="ignore"):
-        np.clip(values, lower, upper, out=out)
         # One sum tells in most blocks that everything is finite; overflow only costs the second look.
-        if not math.isfinite(float(values.sum())):
-            np.copyto(out, column.fill, where=~np.isfinite(values))
+        is_finite = math.isfinite(float(values.sum()))
+        unreadable = (
+            None if is_finite else ~np.isfinite(values)
+        )  # before the clip: `out` may be `values`
+        np.clip(values, lower, upper, out=out)
+    if unreadable is not None:
+        out[unreadable] = column.fill
     if column.kind is Kind.INTEGER:
         np.rint(out, out=out)
 

@@ -23,6 +23,7 @@ class Encoder:
     schema: Schema
     centred: bool = True
     features: tuple[Column, ...] = field(init=False, repr=False)  # the encoded schema columns, in order
+    places: tuple[int, ...] = field(init=False, repr=False)  # where each feature stands in the schema
     starts: tuple[int, ...] = field(init=False, repr=False)  # first encoded column of each feature
     names: tuple[str, ...] = field(init=False, repr=False)  # of the encoded columns
     numeric: tuple[int, ...] = field(init=False, repr=False)  # encoded columns that hold numbers
@@ -34,7 +35,9 @@ class Encoder:
             self.schema.items is None,
             "items: item sets are counted, not encoded; use a table of columns",
         )
-        features = tuple(column for column in self.schema.columns if column.name != self.schema.label)
+        listed = enumerate(self.schema.columns)
+        places = tuple(place for place, column in listed if column.name != self.schema.label)
+        features = tuple(self.schema.columns[place] for place in places)
         require(bool(features), "columns: the label is the only one; declare a column to encode")
         names: list[str] = []
         starts, numeric, groups = [], [], []
@@ -46,10 +49,14 @@ class Encoder:
             else:
                 groups.append(slice(len(names), len(names) + column.levels))
                 names += [f"{column.name}={level}" for level in level_names(column)]
-        values = (features, tuple(starts), tuple(names), tuple(numeric), tuple(groups))
-        for attribute, value in zip(
-            ("features", "starts", "names", "numeric", "groups"), values, strict=True
-        ):
+        derived = {
+            "features": features,
+            "places": places,
+            "starts": tuple(starts),
+            "names": tuple(names),
+        }
+        derived |= {"numeric": tuple(numeric), "groups": tuple(groups)}
+        for attribute, value in derived.items():
             object.__setattr__(self, attribute, value)
 
     @property
@@ -66,19 +73,17 @@ class Encoder:
         return sqrt_upper(fraction_upper(square))
 
     def encode(self, batch: Batch) -> Array:
-        """Rows x width, in the order of memory that the batch has."""
+        """Rows x width, column by column in memory: each column is scaled in the cache."""
         values = batch.values
-        encoded: Array = np.empty(
-            (len(values), self.width), order="F" if values.flags.f_contiguous else "C"
-        )
-        places = {name: index for index, name in enumerate(self.schema.names)}
-        for column, start in zip(self.features, self.starts, strict=True):
-            source = values[:, places[column.name]]
+        if values.strides[0] > values.strides[1]:
+            values = np.asfortranarray(values)
+        encoded: Array = np.empty((len(values), self.width), order="F")
+        for column, place, start in zip(self.features, self.places, self.starts, strict=True):
             if column.is_numeric:
-                scale_number(column, source, encoded[:, start], centred=self.centred)
+                scale_number(column, values[:, place], encoded[:, start], centred=self.centred)
             else:
                 for level in range(column.levels):
-                    np.equal(source, level, out=encoded[:, start + level], casting="unsafe")
+                    np.equal(values[:, place], level, out=encoded[:, start + level], casting="unsafe")
         return encoded
 
     @property
@@ -137,9 +142,12 @@ def scale_number(column: Column, values: Array, out: Array, *, centred: bool) ->
     """Write (x - lower) / width, less 1/2 if centred.
 
     For lower <= x <= upper the result stays within [0, 1], since rounding is monotone and
-    fl(upper - lower) is the divisor itself.
+    fl(upper - lower) is the divisor itself; with lower = -upper, x / (2 upper) is the same to rounding.
     """
     lower, upper = column.limits
+    if centred and lower == -upper:
+        np.divide(values, upper - lower, out=out)
+        return
     np.subtract(values, lower, out=out)
     np.divide(out, upper - lower, out=out)
     if centred:

@@ -13,8 +13,16 @@ from pathlib import Path
 
 import rfc8785
 
-from adumbra.data.schema_rules import MAX_ROWS, OWN_CATEGORY, Declaration, Kind, TableDeclaration
+from adumbra.data.schema_rules import (
+    MAX_ROWS,
+    OWN_CATEGORY,
+    Declaration,
+    Kind,
+    Missing,
+    TableDeclaration,
+)
 from adumbra.errors import InvalidInput, require
+from adumbra.numerics import EXACT
 from adumbra.relations import Neighbours, Unit
 
 __all__ = ["MAX_ROWS", "OWN_CATEGORY", "Column", "ItemSpec", "Kind", "Pattern", "Schema"]
@@ -66,12 +74,17 @@ class Column(Declaration):
         """The declared fields, without those left at their default."""
         given: Facts = {"name": self.name, "kind": str(self.kind)}
         if self.is_numeric:
-            given |= {"lower": self.lower, "upper": self.upper}
+            given |= {"lower": _plain(self.lower), "upper": _plain(self.upper)}
         if self.categories:
             given["categories"] = list(self.categories)
         if self.missing is not None:
-            given["missing"] = self.missing
+            given["missing"] = _plain(self.missing)
         return given
+
+
+def _plain(value: Missing) -> Missing:
+    """A number as canonical JSON can hold it: 2^53 and beyond as float64."""
+    return float(value) if isinstance(value, int | float) and abs(value) >= EXACT else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,24 +79,30 @@ def _bound_faults(column: Declaration) -> list[Fault]:
             for name in absent
         ]
     ends = (("lower", lower), ("upper", upper))
-    faults = [
-        (name, f"{name}={value}: must be finite") for name, value in ends if not math.isfinite(value)
-    ]
+    faults = [(name, f"{name}={value}: must be finite") for name, value in ends if not _is_finite(value)]
     if faults:
         return faults
     if not lower < upper:
         return [("upper", f"upper={upper}: must be above lower={lower}")]
-    if not math.isfinite(float(upper) - float(lower)):
+    if not _is_finite(float(upper) - float(lower)):
         return [
             ("upper", f"upper={upper}: the distance to lower={lower} is no float64; narrow the bounds")
         ]
     if column.kind is Kind.INTEGER:
         faults += [
-            (name, f"{name}={value}: must be a whole number from -2^53 to 2^53")
+            (name, f"{name}={value}: must be a whole number between -2^53 and 2^53")
             for name, value in ends
-            if value != int(value) or abs(value) > EXACT
+            if value != int(value) or abs(value) >= EXACT
         ]
     return faults + _missing_number_faults(column, lower, upper)
+
+
+def _is_finite(value: float) -> bool:
+    """Whether a number is finite as a float64 (a whole number may be too large to be one)."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _missing_number_faults(column: Declaration, lower: float, upper: float) -> list[Fault]:
