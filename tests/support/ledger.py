@@ -105,6 +105,17 @@ def ledger(location: str) -> Ledger:
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
+    """Figures that tests recorded under the name `figure`, and what did not run."""
+    figures = [
+        value
+        for report in terminalreporter.getreports("passed")
+        for name, value in report.user_properties
+        if name == "figure" and report.when == "call"
+    ]
+    if figures:
+        terminalreporter.section("figures", sep="=")
+        for figure in figures:
+            terminalreporter.line(figure)
     if server_folder() is None:
         terminalreporter.section("PostgreSQL", sep="=", yellow=True)
         terminalreporter.line(
