@@ -18,7 +18,6 @@ from adumbra.data.schema_rules import (
     OWN_CATEGORY,
     Declaration,
     Kind,
-    Missing,
     TableDeclaration,
 )
 from adumbra.errors import InvalidInput, require
@@ -40,6 +39,12 @@ class Column(Declaration):
     def __post_init__(self) -> None:
         faults = self.faults()
         require(not faults, "; ".join(f"column {self.name!r}, {message}" for _, message in faults))
+        for name in ("lower", "upper", "missing"):
+            value = getattr(self, name)
+            if (
+                isinstance(value, int) and abs(value) >= EXACT
+            ):  # canonical JSON holds such numbers as floats
+                object.__setattr__(self, name, float(value))
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -74,17 +79,12 @@ class Column(Declaration):
         """The declared fields, without those left at their default."""
         given: Facts = {"name": self.name, "kind": str(self.kind)}
         if self.is_numeric:
-            given |= {"lower": _plain(self.lower), "upper": _plain(self.upper)}
+            given |= {"lower": self.lower, "upper": self.upper}
         if self.categories:
             given["categories"] = list(self.categories)
         if self.missing is not None:
-            given["missing"] = _plain(self.missing)
+            given["missing"] = self.missing
         return given
-
-
-def _plain(value: Missing) -> Missing:
-    """A number as canonical JSON can hold it: 2^53 and beyond as float64."""
-    return float(value) if isinstance(value, int | float) and abs(value) >= EXACT else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
