@@ -15,7 +15,7 @@ from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
 
 FORMAT = "adumbra-schema/1"
 TODO = "TODO"  # the placeholder of a draft
-MOST_COLUMNS = 1_000_000
+MOST_COLUMNS = 100_000
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
 _COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing")
 _FIELDS = {
