@@ -98,7 +98,7 @@ def _normal_coefficients(x: float, degree: int, mp: mpmath.MPContext) -> list[Re
     result, polynomial, power = [z], [1], factor
     for n in range(1, degree + 1):
         value = mp.mpf(0)
-        for coefficient in reversed(polynomial):  # Horner; mp.polyval's order of arguments changed in 1.4
+        for coefficient in reversed(polynomial):  # Horner; mp.polyval's order changed in mpmath 1.4
             value = value * z + coefficient
         result.append(value * power / mp.factorial(n))
         polynomial = _next_polynomial(polynomial, n)

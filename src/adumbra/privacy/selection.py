@@ -3,9 +3,9 @@
     a_i = score_i / scale - ln(E_i),     E_i exponential,     order by a_i, largest first
 
 The order is that of k peeled rounds of the exponential mechanism, P(next = i) ~ exp(score_i / scale)
-among those left. Noise for a selection is never rounded: floats with a proven error bound decide nearly every
-order, and contenders closer than their bounds get more random bits and more precision until they part.
-Only indices leave.
+among those left. Noise for a selection is never rounded: floats with a proven error bound decide nearly
+every order, and contenders closer than their bounds get more random bits and more precision until they
+part. Only indices leave.
 
 Guarantee   one round is (range of the scores' change) / scale bounded-range; k rounds compose.
 Reference   Durfee, Rogers, Practical Differentially Private Top-k Selection, NeurIPS 2019.

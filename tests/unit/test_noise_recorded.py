@@ -1,0 +1,92 @@
+"""The audit's grants: known secrets, recorded noise, and no way from production into them."""
+
+import numpy as np
+import pytest
+
+from adumbra.errors import InvalidInput, NoiseKeyReused, VerificationFailed
+from adumbra.numerics import Lattice
+from adumbra.privacy.noise import add_gaussian, add_laplace
+from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant, replaying_grant
+from adumbra.privacy.selection import gumbel_top_k
+from support.noise import GUARANTEE, draws, grant
+
+PURPOSES = ("sums", "rows", "choice")
+
+
+def run(own, exact, *, factor=1.0):
+    """A small mechanism: an aggregate, rows in two blocks, a selection."""
+    sums = add_laplace(Lattice(exact, -4), 2.0 * factor, own.key("sums"))
+    rows = [add_gaussian(Lattice(exact[b : b + 2], 0), 3.0, own.key("rows", b)) for b in (0, 2)]
+    return sums, rows, gumbel_top_k(Lattice(exact, 0), 1.5, 2, own.key("choice"))
+
+
+def test_fixed_grants_repeat_and_say_so():
+    one, two, other = grant(7), grant(7), grant(8)
+    assert one.not_private
+    assert "NOT PRIVATE" in one.entry_id
+    assert one.ledger_head == "NOT PRIVATE"
+    same = [draws("gaussian", 5.0, 100, own.key("noise")) for own in (one, two, other)]
+    assert np.array_equal(same[0], same[1])
+    assert not np.array_equal(same[0], same[2])
+
+
+def test_a_recording_draws_the_usual_noise():
+    exact = np.arange(4)
+    usual = run(fixed_grant(3, GUARANTEE, PURPOSES), exact)
+    record = NoiseRecord()
+    own = recording_grant(record, 3, GUARANTEE, PURPOSES)
+    recorded = run(own, exact)
+    assert own.not_private
+    assert np.array_equal(usual[0].units, recorded[0].units)
+    assert np.array_equal(usual[2], recorded[2])
+    assert set(record.calls) == {("sums", 0), ("rows", 0), ("rows", 2), ("choice", 0)}
+    assert record.pairs == []
+    assert record.unmatched() == (("choice", 0), ("rows", 0), ("rows", 2), ("sums", 0))
+
+
+def test_a_replay_returns_the_recorded_output_whatever_the_value():
+    record = NoiseRecord()
+    first = run(recording_grant(record, 3, GUARANTEE, PURPOSES), np.array([10, 20, 30, 40]))
+    own = replaying_grant(record, 3, GUARANTEE, PURPOSES)
+    assert own.not_private
+    second = run(own, np.array([10, 26, 30, 32]), factor=1.25)
+    assert np.array_equal(first[0].units, second[0].units)
+    assert all(np.array_equal(a.units, b.units) for a, b in zip(first[1], second[1], strict=True))
+    assert np.array_equal(first[2], second[2])
+    assert record.unmatched() == ()
+    pairs = {(pair.purpose, pair.block): pair for pair in record.pairs}
+    sums = pairs["sums", 0]
+    assert (sums.l1(), sums.l2(), sums.spread()) == (14 / 16, 10 / 16, 14 / 16)
+    assert (float(sums.first.scale), float(sums.second.scale)) == (
+        2.0,
+        2.5,
+    )  # a scale that follows the data
+    assert (pairs["rows", 0].l2(), pairs["rows", 2].l2()) == (6.0, 8.0)
+    assert (pairs["choice", 0].first.kind, pairs["choice", 0].spread()) == ("gumbel", 14.0)
+
+
+def test_calls_that_depend_on_the_data_are_found():
+    record = NoiseRecord()
+    add_gaussian(
+        Lattice(np.arange(3), 0), 1.0, recording_grant(record, 3, GUARANTEE, PURPOSES).key("sums")
+    )
+    own = replaying_grant(record, 3, GUARANTEE, PURPOSES)
+    with pytest.raises(VerificationFailed, match="purpose='rows', block=0: drawn on the neighbour only"):
+        add_gaussian(Lattice(np.arange(3), 0), 1.0, own.key("rows"))
+    for value in (Lattice(np.arange(4), 0), Lattice(np.arange(3), 1)):
+        own = replaying_grant(record, 3, GUARANTEE, PURPOSES)
+        with pytest.raises(VerificationFailed, match="kind, shape or grid differ; they must be public"):
+            add_gaussian(value, 2.0, own.key("sums"))
+
+
+def test_recorded_keys_obey_the_rules_of_keys():
+    record = NoiseRecord()
+    for own in (
+        recording_grant(record, 3, GUARANTEE, PURPOSES),
+        replaying_grant(record, 3, GUARANTEE, PURPOSES),
+    ):
+        with pytest.raises(InvalidInput, match="not declared"):
+            own.key("other")
+        add_gaussian(Lattice(np.arange(3), 0), 1.0, own.key("sums"))
+        with pytest.raises(NoiseKeyReused):
+            add_gaussian(Lattice(np.arange(3) + 1, 0), 1.0, own.key("sums"))
