@@ -6,6 +6,7 @@ sums over the threshold included.
 """
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,6 +20,11 @@ from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.topk import plan, release
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
+
+
+def full(small: int, large: int) -> int:
+    """The size of a run: small in `make test`, large where ADUMBRA_FULL=1."""
+    return large if os.environ.get("ADUMBRA_FULL") == "1" else small
 
 
 def above(t: int, r: Fraction) -> Fraction:
