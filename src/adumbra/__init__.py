@@ -11,9 +11,10 @@ from adumbra.version import __version__
 
 if TYPE_CHECKING:
     from adumbra.data.schema import Schema
-    from adumbra.estimators import DPPro
+    from adumbra.estimators import DPPro, JLLaplace
     from adumbra.mechanisms.base import Plan
     from adumbra.mechanisms.dppro import DPProConfig
+    from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
     from adumbra.privacy.guarantee import PrivacyGuarantee
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
     from adumbra.release.artifact import Release
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "DPPro": "adumbra.estimators",
     "DPProConfig": "adumbra.mechanisms.dppro",
+    "JLLaplace": "adumbra.estimators",
+    "JLLaplaceConfig": "adumbra.mechanisms.jl_laplace",
     "Ledger": "adumbra.privacy.ledger",
     "Plan": "adumbra.mechanisms.base",
     "Population": "adumbra.privacy.ledger",
@@ -40,6 +43,8 @@ _HOMES = {
 __all__ = [
     "DPPro",
     "DPProConfig",
+    "JLLaplace",
+    "JLLaplaceConfig",
     "Ledger",
     "Plan",
     "Population",
