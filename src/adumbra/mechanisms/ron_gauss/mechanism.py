@@ -127,9 +127,7 @@ def plan(config: RONGaussConfig, schema: Schema) -> Plan:
             f"p={space.components}) if variance is spread evenly; real tables concentrate it."
         )
         if expected["noise_to_signal"] > 1.0:
-            notes.append(
-                "The release would be dominated by noise: fewer components, more rows or more budget."
-            )
+            notes.append("Noise would dominate: use fewer components, more rows or more budget.")
     return Plan(
         method=METHOD,
         guarantee=gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours),

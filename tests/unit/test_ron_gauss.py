@@ -1,0 +1,222 @@
+import itertools
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.data.sources import open_source
+from adumbra.engine.local import LocalEngine
+from adumbra.errors import InvalidInput, Unsupported
+from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan, release, settle
+from adumbra.privacy.conversion import mu_of
+from adumbra.privacy.grant import open_grant
+from adumbra.relations import Neighbours, Unit
+
+ROWS = 3000
+
+
+def schema(label="kind", neighbours=Neighbours.REPLACE_ONE, rows=ROWS, unit=Unit.ROW):
+    columns = [Column(name=f"x{j}", kind=Kind.NUMBER, lower=-2.0, upper=2.0) for j in range(6)]
+    columns += [
+        Column(name="age", kind=Kind.INTEGER, lower=0, upper=100),
+        Column(name="sex", kind=Kind.CATEGORY, categories=("f", "m")),
+        Column(name="kind", kind=Kind.CATEGORY, categories=("a", "b", "never")),
+        Column(name="score", kind=Kind.NUMBER, lower=0.0, upper=10.0),
+    ]
+    public = rows if neighbours is not Neighbours.ADD_REMOVE else None
+    return Schema(columns=tuple(columns), label=label, unit=unit, neighbours=neighbours, rows=public)
+
+
+def table():
+    rng = np.random.default_rng(0)
+    hidden = rng.standard_normal(ROWS)
+    columns = {f"x{j}": 0.5 * hidden + 0.3 * rng.standard_normal(ROWS) for j in range(6)}
+    columns["age"] = rng.integers(0, 101, ROWS)
+    columns["sex"] = np.where(hidden > 0, "f", "m")
+    columns["kind"] = np.where(hidden > 0.3, "a", "b")
+    columns["score"] = np.clip(5 + 3 * hidden, 0, 10)
+    return pa.table(columns)
+
+
+def run(config, declared):
+    planned = plan(config, declared)
+    grant = open_grant("test", planned.guarantee, planned.purposes, "")
+    return planned, release(open_source(table(), declared), config, engine=LocalEngine(), grant=grant)
+
+
+MODES = {"unsupervised": None, "supervised": "score", "gmm": "kind"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "neighbours", "delta", "centring"),
+    list(
+        itertools.product(
+            MODES, (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE), (0.0, 1e-6), ("private", "public")
+        )
+    ),
+)
+def test_every_mode_relation_and_currency_releases_rows_in_the_schema(mode, neighbours, delta, centring):
+    declared = schema(MODES[mode], neighbours)
+    config = RONGaussConfig(
+        epsilon=8.0, delta=delta, mode=mode, centring=centring, n_components=4, synthetic_rows=500
+    )
+    planned, draft = run(config, declared)
+    rows = draft.tables["data"]
+    assert rows.num_rows == 500
+    assert set(rows.column_names) == set(declared.names)
+    assert rows["x0"].to_numpy().min() >= -2.0
+    assert rows["age"].type == pa.int64()
+    assert planned.guarantee.neighbours is neighbours
+    assert planned.guarantee.is_pure == (delta == 0)
+    assert draft.arrays["covariances"].shape[1:] == (5, 5) if mode == "supervised" else (4, 4)
+    for covariance in draft.arrays["covariances"]:
+        assert np.linalg.eigvalsh(covariance).min() >= -1e-12
+
+
+def test_the_noise_is_calibrated_to_the_letter():
+    config = RONGaussConfig(epsilon=1.0, delta=1e-6, mode="gmm", n_components=4)
+    _, settled = settle(config, schema())
+    mu = mu_of(1.0, 1e-6)
+    for purpose, share, bound in (("mean", 0.3, 2.0), ("radius", 0.02, 2**0.5), ("gram", 0.68, 2**0.5)):
+        wanted = bound / (mu * math.sqrt(share))
+        assert settled.by_purpose[purpose].scale == pytest.approx(wanted, rel=1e-5)
+        assert settled.by_purpose[purpose].scale >= wanted * (1 - 1e-12)
+    pure = RONGaussConfig(epsilon=1.0, n_components=4, rescale="normalise")
+    _, settled = settle(pure, schema(None))
+    width = settled and 10 + 5  # 8 numbers, two one-hot groups of 2 and 3
+    assert settled.by_purpose["mean"].scale == pytest.approx(2 * math.sqrt(width - 2) / 0.3, rel=0.1)
+    assert settled.by_purpose["gram"].scale == pytest.approx(
+        min(14**0.5, 4 / 2**0.5 + 1) / 0.7, rel=1e-5
+    )
+    assert set(settled.by_purpose) == {"mean", "gram"}
+
+
+def test_a_supervised_pure_gram_uses_the_smaller_bound():
+    config = RONGaussConfig(epsilon=1.0, mode="supervised", n_components=10, centring="public")
+    _, settled = settle(config, schema("score"))
+    blocks = min(65**0.5, 10 / 2**0.5 + 1) + 2 * (0.5 * 10**0.5) * 2 + 0.25 + 2 * 0.25
+    assert settled.by_purpose["gram"].scale == pytest.approx(
+        min(blocks, 1.5 * 90**0.5, 1.5 * (12 / 2**0.5 + 1)), rel=1e-4
+    )
+
+
+def test_the_model_finds_what_is_there_when_there_is_budget():
+    config = RONGaussConfig(epsilon=900.0, delta=1e-2, mode="gmm", n_components=9, synthetic_rows=4000)
+    _, draft = run(config, schema())
+    rows = draft.tables["data"].to_pandas()
+    counts = rows["kind"].value_counts()
+    real = table().to_pandas()
+    assert counts["a"] / 4000 == pytest.approx((real["kind"] == "a").mean(), abs=0.03)
+    assert counts.get("never", 0) <= 4
+    for label in ("a", "b"):
+        got = rows.loc[rows["kind"] == label, "x0"].mean()
+        assert got == pytest.approx(real.loc[real["kind"] == label, "x0"].mean(), abs=0.1)
+
+
+def test_a_regression_on_synthetic_rows_works():
+    config = RONGaussConfig(
+        epsilon=900.0, delta=1e-2, mode="supervised", n_components=12, synthetic_rows=4000
+    )
+    _, draft = run(config, schema("score"))
+    rows, real = draft.tables["data"].to_pandas(), table().to_pandas()
+    columns = [f"x{j}" for j in range(6)]
+    weights, *_ = np.linalg.lstsq(np.c_[rows[columns], np.ones(4000)], rows["score"], rcond=None)
+    error = np.c_[real[columns], np.ones(ROWS)] @ weights - real["score"]
+    assert np.sqrt((error**2).mean()) < 0.6 * real["score"].std()
+
+
+def test_projected_rows_and_unit_rows():
+    config = RONGaussConfig(
+        epsilon=5.0,
+        delta=1e-6,
+        mode="gmm",
+        n_components=3,
+        output="projected",
+        unit_rows=True,
+        rescale="normalise",
+    )
+    _, draft = run(config, schema())
+    assert draft.tables["data"].column_names == ["y1", "y2", "y3", "label"]
+    assert draft.tables["data"].num_rows == ROWS
+    config = RONGaussConfig(
+        epsilon=5.0, delta=1e-6, mode="supervised", n_components=2, output="projected"
+    )
+    _, draft = run(config, schema("score"))
+    assert draft.tables["data"].column_names == ["y1", "y2", "target"]
+
+
+def test_add_remove_sizes_come_from_the_noisy_count():
+    declared = schema(None, Neighbours.ADD_REMOVE)
+    _, draft = run(RONGaussConfig(epsilon=9.0, delta=1e-6, n_components=2), declared)
+    noisy = float(draft.arrays["counts"][0])
+    assert noisy != round(noisy) or noisy != ROWS  # on the grid of the noise, not a count of rows
+    assert draft.tables["data"].num_rows == round(noisy) == pytest.approx(ROWS, abs=60)
+
+
+def test_the_plan_shows_noise_to_signal_and_picks_the_dimension_by_the_public_rule():
+    planned = plan(RONGaussConfig(epsilon=1.0, delta=1e-6), schema(None))
+    ratios = {
+        row["n_components"]: row["noise_to_signal"]
+        for row in planned.details["noise_to_signal_by_n_components"]
+    }
+    assert sorted(ratios.values()) == list(ratios.values())
+    assert planned.expected["noise_to_signal"] == ratios[planned.expected["n_components"]]
+    assert "Noise is" in planned.notes[0]
+    drowned = plan(RONGaussConfig(epsilon=0.01, delta=1e-6, n_components=8), schema(None, rows=50))
+    assert any("Noise would dominate" in note for note in drowned.notes)
+    blind = plan(
+        RONGaussConfig(epsilon=1.0, delta=1e-6, n_components=3), schema(None, Neighbours.ADD_REMOVE)
+    )
+    assert blind.notes == ()
+
+
+def test_noise_to_signal_of_the_papers_table():
+    """Mechanisms.md: GFE's size, p=10, eps 0.7: at most .06 pure and .021 Gaussian (published .435)."""
+    wide = Schema.numeric(301, -1.0, 1.0, rows=27_936)
+    for delta, most in ((0.0, 0.06), (1e-6, 0.021)):
+        config = RONGaussConfig(
+            epsilon=0.7, delta=delta, centring="public", n_components=10, row_norm=1.0
+        )
+        _, settled = settle(config, wide)
+        # the centred Gram alone, without the constant that public centring puts beside it
+        private = RONGaussConfig(
+            epsilon=0.7, delta=delta, n_components=10, mean_share=1e-9, radius_share=1e-9
+        )
+        assert plan(private, wide).expected["noise_to_signal"] <= most
+        assert settled.private_centring is False
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"n_components": 0}, "n_components=0: must be auto or at least 1"),
+        ({"mean_share": 0.0}, "mean_share=0.0: must lie between 0 and 1"),
+        ({"mean_share": 0.99}, "leave some for the Gram"),
+        ({"synthetic_rows": 0}, "synthetic_rows=0: must be at least 1"),
+        ({"expected_rows": -1}, "expected_rows=-1: must be at least 1"),
+        ({"matrix_seed": -1}, "matrix_seed=-1: must be 0 or above"),
+        ({"sample_seed": -1}, "sample_seed=-1: must be 0 or above"),
+        ({"epsilon": -1.0}, "epsilon=-1.0"),
+    ],
+)
+def test_a_config_is_valid_once_built(change, text):
+    with pytest.raises(InvalidInput, match=text):
+        RONGaussConfig(**{"epsilon": 1.0, **change})
+
+
+def test_what_has_no_proof_or_no_label_is_refused():
+    with pytest.raises(Unsupported, match="unit=element: RON-Gauss clips whole rows"):
+        plan(
+            RONGaussConfig(epsilon=1.0),
+            Schema.numeric(3, 0, 1, unit=Unit.ELEMENT, neighbours=Neighbours.ONE_ELEMENT),
+        )
+    with pytest.raises(InvalidInput, match="mode=gmm: needs a label"):
+        plan(RONGaussConfig(epsilon=1.0, mode="gmm"), schema(None))
+    with pytest.raises(InvalidInput, match="n_components=auto: needs the number of rows"):
+        plan(RONGaussConfig(epsilon=1.0), schema(None, Neighbours.ADD_REMOVE))
+    with pytest.raises(InvalidInput, match="n_components=99: must be at most"):
+        plan(RONGaussConfig(epsilon=1.0, n_components=99), schema(None))
+    with pytest.raises(InvalidInput, match=r"row_norm=-1\.0: must be finite"):
+        plan(RONGaussConfig(epsilon=1.0, n_components=2, row_norm=-1.0), schema(None))
