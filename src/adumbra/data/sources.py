@@ -127,7 +127,7 @@ def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
         try:
             schema = schema.expand(names)
             if schema.items is not None and not where.endswith(".dat'"):
-                require_lists(schema.items, pa.schema(list(types.items())), where)
+                require_lists(schema.items, pa.schema([(name, types[name]) for name in names]), where)
         except InvalidInput as problem:
             faults.append(str(problem))
             continue
