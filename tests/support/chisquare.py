@@ -1,4 +1,4 @@
-"""Chi-square tests with a stated false-alarm chance, against laws that share no code with the sampler."""
+"""Chi-square tests with a stated false-alarm chance; the laws share no code with the sampler."""
 
 import os
 from collections.abc import Callable

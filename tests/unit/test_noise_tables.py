@@ -1,6 +1,8 @@
 """The error bounds of the tables hold, and are not far from what is reached."""
 
+import functools
 import math
+import threading
 
 import mpmath
 import numpy as np
@@ -139,3 +141,27 @@ def test_common_guard_drops_the_octaves_that_cost_more_than_they_decide():
     assert _tables._common_guard(errors) == 1e-5
     errors[-1] = 0.1
     assert _tables._common_guard(errors) == 0.1
+
+
+def test_precision_is_given_back():
+    with arithmetic(300) as outer:
+        with arithmetic(100) as inner:
+            assert inner.prec == 100
+        assert outer.prec == 300
+
+
+def test_threads_share_one_table(monkeypatch):
+    built = []
+    true = _tables._coarse_from_fine
+    monkeypatch.setattr(_tables, "_coarse_from_fine", lambda fine: built.append(1) or true(fine))
+    monkeypatch.setattr(_tables, "_unit_table", functools.lru_cache(_tables._unit_table.__wrapped__))
+    tables = []
+    threads = [
+        threading.Thread(target=lambda: tables.append(_tables.unit_table("laplace"))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+    assert len({id(table) for table in tables}) == 1

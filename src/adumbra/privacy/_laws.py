@@ -37,8 +37,11 @@ _context.mpf(_context.pi), _context.mpf(_context.ln2)
 def arithmetic(precision: int) -> Iterator[mpmath.MPContext]:
     """The private mpmath context at `precision` bits, for one thread at a time."""
     with _lock:
-        _context.prec = precision
-        yield _context
+        before, _context.prec = _context.prec, precision
+        try:
+            yield _context
+        finally:
+            _context.prec = before
 
 
 @dataclass(frozen=True, slots=True)

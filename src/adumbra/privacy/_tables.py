@@ -70,9 +70,15 @@ def midpoints(bits: int) -> Array:
     return np.ldexp(inner, np.arange(LOWEST, LEADING_BITS)[:, None]).reshape(-1)
 
 
-@lru_cache(maxsize=2)
 def unit_table(kind: Kind) -> UnitTable:
     """The table of one law at scale 1; a fraction of a second, once in a process."""
+    with arithmetic(_PRECISION):  # the second thread waits for the first one's table
+        return _unit_table(kind)
+
+
+@lru_cache(maxsize=2)
+def _unit_table(kind: Kind) -> UnitTable:
+    """Fill the table: fine polynomials and bounds from mpmath, coarse ones from the fine."""
     coefficients = _normal_coefficients if kind == "gaussian" else _log_coefficients
     octaves = np.ldexp(1.0, np.arange(LOWEST, LEADING_BITS))
     with arithmetic(_PRECISION) as mp:
