@@ -53,6 +53,8 @@ def test_shrunk_distances_are_closer_and_right_on_average(unit):
     unbiased, shrunk = pair_distances(m, noisy[i], noisy[j]), fitted.pair_distances(noisy[i], noisy[j])
     assert np.mean((shrunk - exact) ** 2) < 0.25 * np.mean((unbiased - exact) ** 2)
     assert np.mean((shrunk - exact) ** 2) < np.var(exact)  # better than the best constant
+    assert fitted.helps
+    assert not denoise.fit_denoiser(model(0.05, 12), truth + 0.05 * rng.standard_normal(truth.shape)).helps
     assert abs(np.mean(shrunk) - np.mean(exact)) < 0.1 * np.mean(exact)
 
 

@@ -6,7 +6,8 @@ V are the right singular vectors of the centred release, f_i = shrunk / observed
 shrinker that is optimal for Frobenius loss (Gavish & Donoho 2017) at s2: directions below the noise edge
 vanish. Distances through it are |s~_i - s~_j|^2 + c, with c such that they are right on average: biased
 towards the average distance, and far closer than the unbiased ones where the noise is large (measured
-in benchmarks/utility/projections.py). Where nothing rises above the noise, the answer is a constant.
+in benchmarks/utility/projections.py). Where nothing rises above the noise, the answer is a constant;
+where the noise is small the unbiased distances are better, and `helps` is False.
 """
 
 import math
@@ -16,7 +17,7 @@ import numpy as np
 
 from adumbra.errors import require
 from adumbra.numerics import Array
-from adumbra.postprocess.distances import DistanceModel
+from adumbra.postprocess.distances import DistanceModel, pair_distances
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Denoiser:
     mean: Array  # k
     gain: Array  # k x k, symmetric, eigenvalues f in [0, 1]
     floor: float  # c, in released units
+    helps: bool  # whether distances of single pairs hold more noise than signal, judged on the release
 
     @property
     def effective_components(self) -> float:
@@ -55,7 +57,16 @@ def fit_denoiser(model: DistanceModel, released: Array) -> Denoiser:
     # Mean squared distance of two rows, once unbiased and once through the map.
     average = 2.0 * (float(values.sum()) / (n - 1) - k * model.noise.variance)
     shrunk = 2.0 * float(np.sum(values * gains**2)) / (n - 1)
-    return Denoiser(model, mean, (vectors * gains) @ vectors.T, max(average - shrunk, 0.0))
+    gain = (vectors * gains) @ vectors.T
+    return Denoiser(model, mean, gain, max(average - shrunk, 0.0), _noise_dominates(model, released))
+
+
+def _noise_dominates(model: DistanceModel, released: Array) -> bool:
+    """Whether more than half of the variance of unbiased distances is error, over disjoint pairs."""
+    half = len(released) // 2
+    found = pair_distances(model, released[:half], released[half : 2 * half])
+    error = float(model.variance(np.asarray(max(float(found.mean()), 0.0))))
+    return error > 0.5 * float(found.var())
 
 
 def shrink(observed: Array, shape: float) -> Array:
