@@ -17,11 +17,12 @@ from adumbra.data.watched import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, LedgerError, require
-from adumbra.mechanisms import dppro, jl_laplace, ron_gauss
+from adumbra.mechanisms import dppro, jl_laplace, ron_gauss, topk
 from adumbra.mechanisms.base import Draft, Plan
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
+from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, open_ledger
 from adumbra.release.artifact import Release
@@ -30,12 +31,12 @@ from adumbra.release.storage import load, write_staged
 from adumbra.report.page import render
 from adumbra.version import __version__
 
-Config = DPProConfig | JLLaplaceConfig | RONGaussConfig
+Config = DPProConfig | JLLaplaceConfig | RONGaussConfig | TopKConfig
 
 LIMITS = (
     "The guarantee covers this folder; whatever else is published about the same people adds to it.",
     "It hides one unit's contribution, not what is true of the population as a whole.",
-    "Bounds, categories and labels were declared, not measured: a wrong one costs accuracy, never privacy.",
+    "Bounds, categories, labels were declared, not measured; a wrong one costs accuracy, not privacy.",
     "Run time, memory and the machine itself are outside the guarantee.",
 )
 
@@ -49,6 +50,8 @@ def plan(config: Config, schema: Schema) -> Plan:
             return jl_laplace.plan(config, schema)
         case RONGaussConfig():
             return ron_gauss.plan(config, schema)
+        case TopKConfig():
+            return topk.plan(config, schema)
     raise _unknown(config)
 
 
@@ -61,6 +64,8 @@ def draw(source: Source, config: Config, *, engine: Engine, grant: Grant) -> Dra
             return jl_laplace.release(source, config, engine=engine, grant=grant)
         case RONGaussConfig():
             return ron_gauss.release(source, config, engine=engine, grant=grant)
+        case TopKConfig():
+            return topk.release(source, config, engine=engine, grant=grant)
     raise _unknown(config)
 
 

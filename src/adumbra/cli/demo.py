@@ -16,7 +16,9 @@ EXAMPLE_SEED = 20_261_116  # the example is made, not private: its seed is publi
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="A folder for data, ledger and release.")] = Path("demo-out"),
+    out: Annotated[Path, typer.Option("--out", help="A folder for data, ledger, release.")] = Path(
+        "demo-out"
+    ),
 ) -> None:
     """Make an example table of 50,000 rows and 300 mixed columns, then plan, pay, release and verify."""
     import shutil
@@ -49,11 +51,10 @@ def _run(out: Path) -> None:
     schema_file.write_text(example_schema())
     schema = Schema.read(schema_file)
 
-    typer.echo(f"2  a ledger with a budget of epsilon=4 at delta=1e-6 for its patients: {out / 'ledger.db'}")
+    typer.echo(f"2  a ledger, with epsilon=4 at delta=1e-6 for the patients: {out / 'ledger.db'}")
     ledger = create_ledger(out / "ledger.db")
-    ledger.register(
-        Population("patients", schema.unit, schema.neighbours, 4.0, 1e-6, owner="demo", purpose="a first look")
-    )
+    people = Population("patients", schema.unit, schema.neighbours, 4.0, 1e-6, owner="demo")
+    ledger.register(people)
 
     typer.echo("3  the plan, from public numbers only")
     config = make_config("dppro", 1.0, 1e-6, ["n_components=16"])

@@ -31,7 +31,7 @@ def _root(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
     ),
 ) -> None:
-    """Exit codes: 0 done, 2 bad input, 3 refused by the budget, 4 verification failed, 1 anything else."""
+    """Exit codes: 0 done, 2 bad input, 3 refused by the budget, 4 not verified, 1 anything else."""
 
 
 app.command("demo")(demo.demo)
@@ -47,7 +47,7 @@ app.add_typer(ledger_commands.app, name="ledger")
 def main() -> NoReturn:
     """Run a command; an error of ours is one line (or one line a fault) on stderr and its exit code.
 
-    Anything else is reported by its type alone: the text of a foreign exception may hold a private value.
+    Anything else is reported by its type: the text of a foreign exception may hold a private value.
     """
     try:
         app()
@@ -59,7 +59,8 @@ def main() -> NoReturn:
     except Exception as error:  # noqa: BLE001 - the last fence before the terminal
         kind = type(error).__name__
         place = _innermost_frame(error)
-        typer.echo(f"error: internal fault ({kind} at {place}); its text is withheld, it may hold data", err=True)
+        withheld = "its text is withheld, it may hold data"
+        typer.echo(f"error: internal fault ({kind} at {place}); {withheld}", err=True)
         sys.exit(1)
     sys.exit(0)
 

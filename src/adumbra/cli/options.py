@@ -72,33 +72,36 @@ def _unknown_option(method: str, name: str, known: list[str]) -> str:
     return f"option {name}: is not an option of method={method} (write name=value); {hint}"
 
 
-def _parse(text: str, hint: object) -> object:  # noqa: PLR0911 - one return a type
+def _parse(text: str, hint: object) -> object:
     """Read one value; raises ValueError where the text does not fit the type."""
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint(text)
-    if hint is bool:
-        if text.lower() not in ("true", "false"):
-            raise ValueError(text)
-        return text.lower() == "true"
-    if hint in (int, float, str):
-        return typing.cast("type[int | float | str]", hint)(text)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        if text.lower() == "none" and type(None) in arguments:
-            return None
-        for argument in arguments:
-            try:
-                return _parse(text, argument)
-            except ValueError:
-                continue
-        raise ValueError(text)
-    if origin is typing.Literal:
-        if text not in arguments:
-            raise ValueError(text)
-        return text
+        return _parse_any(text, arguments)
     if origin is tuple:
         return tuple(_parse(part.strip(), arguments[0]) for part in text.split(",") if part.strip())
+    if origin is typing.Literal:
+        return _chosen(text, {str(argument): argument for argument in arguments})
+    if hint is bool:
+        return _chosen(text.lower(), {"true": True, "false": False})
+    if hint is type(None):
+        return _chosen(text.lower(), {"none": None})
+    return typing.cast("type[int | float | str | Enum]", hint)(text)
+
+
+def _parse_any(text: str, hints: tuple[object, ...]) -> object:
+    """The first type of a union that the text fits."""
+    for hint in hints:
+        try:
+            return _parse(text, hint)
+        except ValueError:
+            continue
     raise ValueError(text)
+
+
+def _chosen(text: str, choices: dict[str, object]) -> object:
+    if text not in choices:
+        raise ValueError(text)
+    return choices[text]
 
 
 def _describe(hint: object) -> str:
@@ -112,5 +115,6 @@ def _describe(hint: object) -> str:
         return " or ".join(map(str, arguments))
     if origin is tuple:
         return f"a comma-separated list of {_describe(arguments[0])}s"
-    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "none"}
+    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+    names[type(None)] = "none"
     return names.get(typing.cast("type", hint), str(hint))

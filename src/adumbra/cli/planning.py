@@ -9,33 +9,40 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from adumbra.engine.base import Progress
+    from adumbra.engine.base import Engine, Progress
     from adumbra.mechanisms.base import Plan
     from adumbra.release.artifact import Release
 
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file (TOML).")]
 Method = Annotated[str, typer.Option("--method", help="The mechanism; `adumbra methods` lists them.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The budget of this release.")]
-Delta = Annotated[float, typer.Option("--delta", help="0 asks for pure epsilon; above 0 for Gaussian noise.")]
-Options = Annotated[list[str] | None, typer.Option("-o", "--option", help="A parameter, as name=value; repeat.")]
+Delta = Annotated[float, typer.Option("--delta", help="0: pure epsilon; above 0: Gaussian noise.")]
+Options = Annotated[
+    list[str] | None, typer.Option("-o", "--option", help="A parameter, as name=value; repeat.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
-def plan(  # noqa: PLR0913 - one argument a flag
+def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     schema: SchemaFile,
     method: Method,
     epsilon: Epsilon,
     delta: Delta = 0.0,
     option: Options = None,
+    data: Annotated[
+        str | None, typer.Option("--data", help="Only its column names are read, to expand patterns.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Say what a release would cost and how wrong it would be; touches no data."""
+    """Say what a release would cost and how wrong it would be; reads no value."""
     from adumbra import workflow
     from adumbra.cli.options import make_config
     from adumbra.data.schema import Schema
+    from adumbra.data.sources import open_source
 
     config = make_config(method, epsilon, delta, option or [])
-    planned = workflow.plan(config, Schema.read(schema))
+    declared = Schema.read(schema)
+    planned = workflow.plan(config, declared if data is None else open_source(data, declared).schema)
     if json:
         typer.echo(json_module.dumps(plan_facts(planned), indent=2))
     else:
@@ -48,29 +55,31 @@ def methods(json: AsJson = False) -> None:
 
     described = {name: describe_options(name) for name in config_classes()}
     if json:
-        typer.echo(json_module.dumps({name: [list(row) for row in rows] for name, rows in described.items()}, indent=2))
+        facts = {name: [list(row) for row in rows] for name, rows in described.items()}
+        typer.echo(json_module.dumps(facts, indent=2))
         return
     from rich.console import Console
     from rich.table import Table
 
     for name, rows in described.items():
-        table = Table("option", "is", "default", title=f"--method {name}", title_justify="left", box=None)
+        table = Table("option", "is", "default", box=None, title=f"--method {name}")
+        table.title_justify = "left"
         for row in rows:
             table.add_row(*row)
         Console().print(table)
 
 
-def release(  # noqa: PLR0913 - one argument a flag
+def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     data: Annotated[str, typer.Argument(help="Parquet file, folder or glob, CSV, or FIMI .dat.")],
     schema: SchemaFile,
     method: Method,
     epsilon: Epsilon,
     ledger: Annotated[str, typer.Option("--ledger", help="Ledger file, or a PostgreSQL URL.")],
-    population: Annotated[str, typer.Option("--population", help="The registered population that pays.")],
+    population: Annotated[str, typer.Option("--population", help="The population that pays.")],
     out: Annotated[Path, typer.Option("--out", help="The new folder of the release.")],
     delta: Delta = 0.0,
     option: Options = None,
-    engine: Annotated[str, typer.Option("--engine", help="local, or dask for several processes.")] = "local",
+    engine: Annotated[str, typer.Option("--engine", help="Where it runs: local.")] = "local",
     before_dp: Annotated[
         str, typer.Option("--before-dp", help="What was done to the rows before; goes on the card.")
     ] = "not declared",
@@ -104,7 +113,7 @@ def release(  # noqa: PLR0913 - one argument a flag
     show_release(made, out, json=json)
 
 
-def make_engine(name: str, report: "Progress") -> "object":
+def make_engine(name: str, report: "Progress") -> "Engine":
     """The engine of that name."""
     from adumbra.engine.local import LocalEngine
     from adumbra.errors import InvalidInput
@@ -136,7 +145,8 @@ def show_plan(planned: "Plan") -> None:
     console.print(f"[bold]{planned.method}[/bold]  costs {planned.guarantee.sentence()}")
     table = Table("noise for", "law", "scale", "sensitivity", box=None, padding=(0, 3, 0, 0))
     for noise in planned.noise:
-        table.add_row(noise.purpose, noise.distribution, f"{noise.scale:.6g}", f"{noise.sensitivity:.6g}")
+        numbers = (f"{noise.scale:.6g}", f"{noise.sensitivity:.6g}")
+        table.add_row(noise.purpose, noise.distribution, *numbers)
     console.print(table)
     for name, value in planned.expected.items():
         console.print(f"  expected {name}: {value:.4g}", markup=False)
@@ -147,7 +157,8 @@ def show_plan(planned: "Plan") -> None:
 def show_release(made: "Release", out: Path, *, json: bool) -> None:
     """Print where a release is."""
     if json:
-        facts = {"out": str(out), "guarantee": made.guarantee.to_dict(), "contents": made.card["contents"]}
+        contents = made.card["contents"]
+        facts = {"out": str(out), "guarantee": made.guarantee.to_dict(), "contents": contents}
         typer.echo(json_module.dumps(facts, indent=2))
         return
     typer.echo(f"released  {out}  ({made.guarantee.sentence()})")

@@ -22,7 +22,12 @@ class Engine(Protocol):
     """Where a statistic or a row-wise map runs. A retry of either repeats the same bits."""
 
     def fold(
-        self, source: Source, prepare: Callable[[BatchT], RowsT], statistic: Statistic[RowsT], *, stage: str
+        self,
+        source: Source,
+        prepare: Callable[[BatchT], RowsT],
+        statistic: Statistic[RowsT],
+        *,
+        stage: str,
     ) -> Lattice:
         """The exact sum of a statistic over all prepared rows."""
 

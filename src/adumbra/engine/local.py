@@ -30,7 +30,11 @@ class LocalEngine:
     """`fold` and `map_blocks` on threads; `rows_per_block` changes speed and memory, never a bit."""
 
     def __init__(
-        self, *, threads: int | None = None, rows_per_block: int | None = None, progress: Progress = _silent
+        self,
+        *,
+        threads: int | None = None,
+        rows_per_block: int | None = None,
+        progress: Progress = _silent,
     ) -> None:
         self.threads = threads or os.cpu_count() or 1
         require(self.threads >= 1, f"threads={threads}: must be at least 1")
@@ -42,7 +46,12 @@ class LocalEngine:
         self.progress = progress
 
     def fold(
-        self, source: Source, prepare: Callable[[BatchT], RowsT], statistic: Statistic[RowsT], *, stage: str
+        self,
+        source: Source,
+        prepare: Callable[[BatchT], RowsT],
+        statistic: Statistic[RowsT],
+        *,
+        stage: str,
     ) -> Lattice:
         """Sum every block on a worker and add the integer totals; order does not matter."""
 
