@@ -18,8 +18,10 @@ from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.topk import plan, release
+from adumbra.numerics import NOISE_BLOCK, Lattice
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
+from adumbra.statistics.counts import item_rows
 
 
 def full(small: int, large: int) -> int:
@@ -139,12 +141,30 @@ def item_source(rows, width, neighbours=Neighbours.ADD_REMOVE, lower=0, dictiona
     return open_source(pa.table({"items": lists}), schema)
 
 
-def release_of(source, config, seed=0, grant=None):
+class DirectEngine:
+    """Folds without threads and keeps each statistic of a source: many releases of one small table."""
+
+    def __init__(self):
+        self.kept = {}
+
+    def fold(self, source, prepare, statistic, *, stage):
+        place = (id(source), statistic) if prepare is item_rows else None
+        if place not in self.kept:
+            total = statistic.zero()
+            for batch in source.batches(NOISE_BLOCK):
+                total = statistic.add(total, prepare(batch))
+            self.kept[place] = (Lattice(total, statistic.exponent), source)  # the source keeps its id
+            if place is None:
+                return self.kept.pop(None)[0]
+        return self.kept[place][0]
+
+
+def release_of(source, config, seed=0, grant=None, engine=None):
     """A draft under a fixed grant (NOT PRIVATE, for tests)."""
     if grant is None:
         public = plan(config, source.schema)
         grant = fixed_grant(seed, public.guarantee, public.purposes)
-    return release(source, config, engine=LocalEngine(threads=1), grant=grant)
+    return release(source, config, engine=engine or LocalEngine(threads=1), grant=grant)
 
 
 def market(rows=400, width=30, seed=0):

@@ -139,6 +139,17 @@ def test_zones_are_safe_near_and_far():
     assert (safe.tolist(), near.tolist()) == ([], [0, 1, 2, 3])
 
 
+def test_the_draft_states_the_noise_that_was_drawn():
+    source = item_source(market(), 30)
+    for method in ("frefirst", "tps-refine"):
+        config = TopKConfig(k=5, epsilon=1.0, method=method)
+        draft = release_of(source, config)
+        drawn = {part.purpose: part for part in draft.noise}
+        assert [part.purpose for part in draft.noise] == list(plan(config, source.schema).purposes)
+        assert drawn["counts"].scale == draft.facts["scale"]
+        assert drawn["counts"].sensitivity == draft.facts["length"]
+
+
 def test_midway_and_filling():
     exact = np.array([3, 9, 4, 9])
     assert [midway(exact, k) for k in (1, 2, 3, 4)] == [18, 13, 7, 6]

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from adumbra.mechanisms.topk.config import Step, score_range
-from adumbra.mechanisms.topk.counting import NoisyCounts
+from adumbra.mechanisms.topk.counting import CountNoise, NoisyCounts
 from adumbra.mechanisms.topk.phases import (
     Run,
     both_counts,
@@ -44,6 +44,7 @@ class Chosen:
     counts: Array | None = None
     deviations: Array | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
+    counted: Mapping[str, CountNoise] = field(default_factory=dict)  # by purpose, as drawn
 
 
 def frefirst(run: Run) -> Chosen:
@@ -119,9 +120,12 @@ def tps_refine(run: Run) -> Chosen:
     counts[zone] = (first * counts[zone] + second * again.values) / (first + second)
     deviations[zone] = (first + second) ** -0.5
     best = zone[np.argsort(-counts[zone], kind="stable")[:wanted]]
-    facts = {**_facts(noisy), "zone_length": again.noise.length, "zone_scale": again.noise.scale}
     return Chosen(
-        columns=np.concatenate((safe, best)), counts=counts, deviations=deviations, facts=facts
+        columns=np.concatenate((safe, best)),
+        counts=counts,
+        deviations=deviations,
+        facts={**_facts(noisy), "zone_length": again.noise.length, "zone_scale": again.noise.scale},
+        counted={Step.COUNTS: noisy.noise, Step.ZONE_COUNTS: again.noise},
     )
 
 
@@ -185,4 +189,10 @@ def _facts(noisy: NoisyCounts) -> dict[str, object]:
 
 def _with_counts(columns: Ints, noisy: NoisyCounts) -> Chosen:
     deviations = np.full(len(noisy.values), noisy.noise.deviation)
-    return Chosen(columns=columns, counts=noisy.values, deviations=deviations, facts=_facts(noisy))
+    return Chosen(
+        columns=columns,
+        counts=noisy.values,
+        deviations=deviations,
+        facts=_facts(noisy),
+        counted={Step.COUNTS: noisy.noise},
+    )

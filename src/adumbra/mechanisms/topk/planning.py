@@ -1,5 +1,6 @@
 """What a top-k release costs and how noisy it is, from public numbers; and which noise keys it needs."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from adumbra.data.schema import Schema
@@ -90,14 +91,27 @@ def _noise_of(step: Step, config: TopKConfig, schema: Schema, amount: float) -> 
 
 def _count_noise(step: Step, config: TopKConfig, schema: Schema, amount: float) -> Noise:
     """The counts' noise: of the public length, else of length 1."""
-    calibrated = _counting(config, schema, amount, config.length or 1)
-    law = "laplace" if config.is_pure else "gaussian"
+    return _printed(step, _counting(config, schema, amount, config.length or 1))
+
+
+def _printed(purpose: str, calibrated: CountNoise) -> Noise:
+    """Calibrated noise of counts as the card prints it."""
     return Noise(
-        purpose=step,
-        distribution=law,
+        purpose=purpose,
+        distribution="laplace" if calibrated.norm is Norm.L1 else "gaussian",
         scale=calibrated.scale,
         sensitivity=calibrated.sensitivity,
         grid=calibrated.grid,
+    )
+
+
+def settled_noise(
+    config: TopKConfig, schema: Schema, counted: Mapping[str, CountNoise]
+) -> tuple[Noise, ...]:
+    """The plan's noise with the scales of counts that the chosen length settled."""
+    return tuple(
+        _printed(part.purpose, counted[part.purpose]) if part.purpose in counted else part
+        for part in plan(config, schema).noise
     )
 
 

@@ -18,6 +18,7 @@ from adumbra.mechanisms.topk.joint import joint
 from adumbra.mechanisms.topk.methods import Chosen
 from adumbra.mechanisms.topk.names import read_names
 from adumbra.mechanisms.topk.phases import Run
+from adumbra.mechanisms.topk.planning import settled_noise
 from adumbra.numerics import Ints
 from adumbra.privacy.grant import Grant
 
@@ -43,7 +44,11 @@ def release(source: Source, config: TopKConfig, *, engine: Engine, grant: Grant)
     tables = {"data": _table(chosen, chosen.columns, lowest, names)}
     if config.all_counts and chosen.counts is not None:
         tables["counts"] = _table(chosen, (-chosen.counts).argsort(kind="stable"), lowest, names)
-    return Draft(tables=tables, facts={"method": config.chosen.value, **chosen.facts})
+    return Draft(
+        tables=tables,
+        noise=settled_noise(config, source.schema, chosen.counted),
+        facts={"method": config.chosen.value, **chosen.facts},
+    )
 
 
 def prepare_run(source: Source, config: TopKConfig, *, engine: Engine, grant: Grant) -> Run:
