@@ -77,7 +77,7 @@ def test_a_release_goes_through_every_command(place):
     assert pq.read_table(place / "first/data/data.parquet").shape == (5000, 3)
     assert adumbra("verify", "first", cwd=place).returncode == 0
     inspected = adumbra("inspect", "first", "--json", cwd=place)
-    assert json.loads(inspected.stdout)["guarantee"]["value"]["neighbours"] == "replace-one"
+    assert json.loads(inspected.stdout)["card"]["guarantee"]["value"]["neighbours"] == "replace-one"
     shown = adumbra("ledger", "show", "--ledger", "ledger.db", cwd=place)
     assert "people" in shown.stdout
 
