@@ -1,6 +1,7 @@
 """Objects in memory as sources: numpy arrays, scipy.sparse, everything with the Arrow C stream."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -127,17 +128,14 @@ def arrow_table(data: object) -> pa.Table:
     """The object as an Arrow table, without passing on a message that may quote it."""
     if isinstance(data, pa.Table):
         return data
-    try:
+    with suppress(Exception):  # exporters quote the cell that they cannot convert
         if isinstance(data, pa.RecordBatch):
             return pa.Table.from_batches([data])
         if type(data).__module__.partition(".")[0] == "pandas":
             return _pandas_table(data)
         return pa.table(data)
-    except Exception:  # noqa: BLE001  (exporters quote the cell that they cannot convert)
-        kind = type(data).__name__
-        raise InvalidInput(
-            f"data of type {kind}: cannot be exported to Arrow; cast its columns"
-        ) from None
+    kind = type(data).__name__
+    raise InvalidInput(f"data of type {kind}: cannot be exported to Arrow; cast its columns")
 
 
 def _pandas_table(data: Any) -> pa.Table:  # noqa: ANN401  (pandas is not a dependency)

@@ -1,6 +1,7 @@
 """Parquet files as a source: one table in sorted file order, streamed, only the declared columns."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,13 +62,26 @@ def parquet_pieces(
         groups = list(range(first, len(sizes)))
         if not groups:
             continue
+        for piece in _guarded(
+            file.iter_batches(batch_size=rows, row_groups=groups, columns=names), path
+        ):
+            if skip < len(piece):
+                yield piece.slice(skip)
+            skip = max(skip - len(piece), 0)
+
+
+def _guarded(pieces: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
+    """The pieces; a failure is told without its text, which may quote the data."""
+    while True:
         try:
-            for piece in file.iter_batches(batch_size=rows, row_groups=groups, columns=names):
-                if skip < len(piece):
-                    yield piece.slice(skip)
-                skip = max(skip - len(piece), 0)
-        except (pa.ArrowException, OSError):  # its message may quote the data
-            raise InvalidInput(f"data={path.name!r}: {_DAMAGED}") from None
+            piece = next(pieces, None)
+        except (pa.ArrowException, OSError):
+            break
+        if piece is None:
+            return
+        yield piece
+    # Raised outside the handler, so that the foreign exception hangs on to nothing.
+    raise InvalidInput(f"data={path.name!r}: {_DAMAGED}")
 
 
 def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:
@@ -93,7 +107,6 @@ def parquet_schema(path: Path) -> pa.Schema:
 
 def _open(path: Path) -> pq.ParquetFile:
     """Open a file, without passing on a message that may quote it."""
-    try:
+    with suppress(pa.ArrowException, OSError):
         return pq.ParquetFile(path, memory_map=False)
-    except (pa.ArrowException, OSError):
-        raise InvalidInput(f"data={path.name!r}: {_DAMAGED}") from None
+    raise InvalidInput(f"data={path.name!r}: {_DAMAGED}")

@@ -99,3 +99,10 @@ def _level_array(column: Column, codes: Ints) -> pa.Array:
     is_null = codes >= len(column.categories)
     indices = pa.array(codes.astype(np.int32), mask=is_null)
     return pa.DictionaryArray.from_arrays(indices, pa.array(column.categories, type=pa.string()))
+
+
+def column_array(column: Column, values: Array) -> pa.Array:
+    """Values of one column, as numbers or level codes within its limits, in its storage type."""
+    if column.is_numeric:
+        return _number_array(column, values)
+    return _level_array(column, values.astype(np.int64))
