@@ -1,5 +1,6 @@
 """The scikit-learn face: thin classes over mechanisms, for arrays and notebooks."""
 
 from adumbra.estimators.projection import DPPro, JLLaplace
+from adumbra.estimators.ron_gauss import RONGauss
 
-__all__ = ["DPPro", "JLLaplace"]
+__all__ = ["DPPro", "JLLaplace", "RONGauss"]

@@ -1,6 +1,6 @@
 """The passes over private rows: sums, radii, Gram; each exact, each noised once.
 
-Proof       ron_gauss.proof.md, of `draw_moments`.
+Proof       mechanism.proof.md, of `draw_moments`.
 """
 
 from collections.abc import Callable

@@ -1,0 +1,166 @@
+"""`RONGauss` for arrays: a private Gaussian model of projected rows that can be sampled.
+
+Columns are encoded by their declared bounds; `transform` maps a recipient's own rows with the released
+matrix and mean (it touches nothing private and costs nothing), `inverse_transform` maps back.
+"""
+
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import TransformerMixin
+
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.data.sources import open_source
+from adumbra.errors import InvalidInput, require
+from adumbra.estimators._base import Bounds, PrivateEstimator
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
+from adumbra.numerics import Array
+from adumbra.postprocess.spectrum import conditional_sizes, sample_gaussian
+from adumbra.relations import Neighbours, Unit
+
+
+class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Fit, sample, transform; see `adumbra.mechanisms.ron_gauss` for the mechanism and its proof.
+
+    `classes` (mode="gmm") and `y_bound` (mode="supervised", |y| <= y_bound) are public facts.
+    """
+
+    def __init__(  # noqa: PLR0913 - one keyword a public decision, as scikit-learn has it
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        n_components: int = 16,
+        mode: Literal["unsupervised", "supervised", "gmm"] = "unsupervised",
+        centring: Literal["private", "public"] = "private",
+        bounds: Bounds | None = None,
+        classes: ArrayLike | None = None,
+        y_bound: float | None = None,
+        neighbours: str = "replace-one",
+        row_norm: float | None = None,
+        matrix_seed: int = 0,
+        reconstruct: bool = True,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_components = n_components
+        self.mode = mode
+        self.centring = centring
+        self.bounds = bounds
+        self.classes = classes
+        self.y_bound = y_bound
+        self.neighbours = neighbours
+        self.row_norm = row_norm
+        self.matrix_seed = matrix_seed
+        self.reconstruct = reconstruct
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Release the noisy moments of these rows; charged to `guarantee_`."""
+        values: Array = np.asarray(X, dtype=np.float64)
+        require(values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional")
+        schema = self._schema(values.shape[1])
+        if self.mode != "unsupervised":
+            values = np.column_stack([values, self._label_codes(y, len(values))])
+        config = RONGaussConfig(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n_components=self.n_components,
+            mode=self.mode,
+            centring=self.centring,
+            row_norm=self.row_norm,
+            matrix_seed=self.matrix_seed,
+            synthetic_rows=1,
+        )
+        _, draft = self._pay_and_draw(open_source(values, schema), config)
+        arrays = {name: np.asarray(array, dtype=np.float64) for name, array in draft.arrays.items()}
+        self.n_features_in_ = schema.width - (self.mode != "unsupervised")
+        self.components_ = arrays["projection"]
+        self.row_norm_ = float(arrays["row_norm"][0])
+        self.centres_, self.counts_ = arrays["centres"], arrays["counts"]
+        self.mean_ = arrays["means"]
+        self.covariance_ = arrays["covariances"]
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """A recipient's rows in the projected space (units of the row norm); costs nothing."""
+        lower, scale = self._ranges()
+        encoded = (np.asarray(X, dtype=np.float64) - lower) / scale - 0.5
+        projected: Array = encoded / self.row_norm_ @ self.components_
+        return projected
+
+    def inverse_transform(self, X: ArrayLike) -> Array:
+        """Projected rows back in the original columns, within their bounds."""
+        lower, scale = self._ranges()
+        encoded = np.asarray(X, dtype=np.float64) @ self.components_.T * self.row_norm_
+        return np.clip(encoded + 0.5, 0.0, 1.0) * scale + lower
+
+    def sample(self, n_samples: int, sample_seed: int = 0) -> Array | tuple[Array, Array]:
+        """Synthetic rows: X, or (X, y) with a label; in the original columns if `reconstruct`."""
+        require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
+        rng = np.random.default_rng(sample_seed)
+        parts, labels = [], []
+        for group, size in enumerate(conditional_sizes(self.counts_, n_samples)):
+            rows = sample_gaussian(self.mean_[group], self.covariance_[group], size, rng)
+            if self.mode == "supervised":
+                labels.append(np.clip(rows[:, -1], -1.0, 1.0) * self._target_bound())
+                rows = rows[:, :-1]
+            elif self.mode == "gmm":
+                labels.append(np.full(size, group))
+            parts.append(self._placed(rows, self.centres_[group]))
+        order = rng.permutation(n_samples)
+        drawn = np.concatenate(parts)[order]
+        if self.mode == "unsupervised":
+            return drawn
+        chosen = np.concatenate(labels)[order]
+        return drawn, (chosen if self.mode == "supervised" else np.asarray(self.classes)[chosen])
+
+    def _placed(self, rows: Array, centre: Array) -> Array:
+        """Drawn offsets about their centre, in the space that was asked for."""
+        if not self.reconstruct:
+            placed: Array = rows + centre @ self.components_
+            return placed
+        lower, scale = self._ranges()
+        encoded = (rows @ self.components_.T + centre) * self.row_norm_
+        return np.clip(encoded + 0.5, 0.0, 1.0) * scale + lower
+
+    def _schema(self, width: int) -> Schema:
+        if self.bounds is None:
+            raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, never from X")
+        relation = Neighbours(self.neighbours)
+        lower, upper = self.bounds
+        features = Schema.numeric(width, lower, upper, neighbours=relation).columns
+        if self.mode == "unsupervised":
+            return Schema(columns=features, unit=Unit.ROW, neighbours=relation)
+        if self.mode == "gmm":
+            require(self.classes is not None, "classes=None: mode=gmm needs the public list of classes")
+            names = tuple(str(index) for index in range(len(np.asarray(self.classes))))
+            label = Column(name="label", kind=Kind.CATEGORY, categories=names)
+        else:
+            bound = self._target_bound()
+            label = Column(name="label", kind=Kind.NUMBER, lower=-bound, upper=bound)
+        return Schema(columns=(*features, label), label="label", unit=Unit.ROW, neighbours=relation)
+
+    def _label_codes(self, y: ArrayLike | None, rows: int) -> Array:
+        """Class codes or clamped targets; a label outside the declared classes is the first class."""
+        if y is None:
+            raise InvalidInput(f"y=None: mode={self.mode} needs labels")
+        given = np.asarray(y)
+        require(given.shape == (rows,), f"y of shape {given.shape}: need one label for each row of X")
+        if self.mode == "supervised":
+            return np.asarray(given, dtype=np.float64)
+        codes = np.full(rows, np.nan)
+        for code, level in enumerate(np.asarray(self.classes)):
+            codes[given == level] = code
+        return codes
+
+    def _target_bound(self) -> float:
+        if self.y_bound is None:
+            raise InvalidInput("y_bound=None: mode=supervised needs a public bound of |y|")
+        return float(self.y_bound)
+
+    def _ranges(self) -> tuple[Array, Array]:
+        if self.bounds is None:
+            raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, never from X")
+        lower, upper = (np.asarray(side, dtype=np.float64) for side in self.bounds)
+        return lower, upper - lower
