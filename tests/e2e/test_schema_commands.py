@@ -1,0 +1,86 @@
+"""`adumbra schema draft | check` on real files."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from adumbra.cli.schema_commands import app
+from adumbra.data.schema import Schema
+from adumbra.errors import InvalidInput, SchemaError
+from support.canary import COLUMNS
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def data(tmp_path):
+    columns = {f"p{i}": np.full(4, 123456.0) for i in range(5)}
+    pq.write_table(pa.table(columns | {"town": ["CANARY"] * 4}), tmp_path / "t.parquet")
+    return tmp_path / "t.parquet"
+
+
+def invoke(*arguments):
+    return RUN.invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_draft_becomes_a_schema(data, tmp_path):
+    printed = invoke("draft", data)
+    assert printed.exit_code == 0
+    assert 'match = "p{0..4}"' in printed.output
+    assert "CANARY" not in printed.output
+    assert "123456" not in printed.output  # the statistics of the file hold it
+    target = tmp_path / "s.toml"
+    assert invoke("draft", data, "--out", target).exit_code == 0
+    assert target.read_text() == printed.output
+    again = invoke("draft", data, "--out", target)
+    assert isinstance(again.exception, InvalidInput)
+    assert "is there already" in str(again.exception)
+    assert invoke("draft", data, "--out", target, "--force").exit_code == 0
+    unfinished = invoke("check", target)
+    assert isinstance(unfinished.exception, SchemaError)
+    assert all("TODO" in fault for fault in unfinished.exception.faults)
+    as_json = invoke("check", target, "--json")
+    assert as_json.exit_code == 2
+    assert json.loads(as_json.output)["faults"] == list(unfinished.exception.faults)
+    text = target.read_text().replace('unit = "TODO"', 'unit = "row"')
+    text = text.replace('neighbours = "TODO"', 'neighbours = "replace-one"').replace('["TODO"]', '["x"]')
+    text = text.replace('lower = "TODO"', "lower = 0").replace('upper = "TODO"', "upper = 1")
+    target.write_text(text.replace('"TODO"', '"me"'))
+    done = invoke("check", target, data)
+    assert done.exit_code == 0
+    assert "no fault; 6 columns, unit row, neighbours replace-one; names and types fit" in done.output
+    facts = json.loads(invoke("check", target, data, "--json").output)
+    assert facts["columns"] == 6
+    assert facts["digest"] == Schema.read(target).digest()
+
+
+def test_check_lists_what_does_not_fit(data, tmp_path):
+    schema = tmp_path / "s.toml"
+    schema.write_text(COLUMNS)
+    wrong = invoke("check", schema, data)
+    assert isinstance(wrong.exception, SchemaError)
+    assert "column 'a', 'i', 'b', 'c' absent" in str(wrong.exception)
+
+
+def test_patterns_are_expanded_on_request(data, tmp_path):
+    schema, out = tmp_path / "s.toml", tmp_path / "full.toml"
+    head = COLUMNS[: COLUMNS.index("[[columns]]")]
+    schema.write_text(head + '[[groups]]\nmatch = "p*"\nkind = "number"\nlower = 0\nupper = 1\n')
+    assert "columns by pattern" in invoke("check", schema).output
+    assert json.loads(invoke("check", schema, "--json").output)["columns"] is None
+    refused = invoke("check", schema, "--expanded", out)
+    assert isinstance(refused.exception, InvalidInput)
+    assert invoke("check", schema, data, "--expanded", out).exit_code == 0
+    assert Schema.read(out).names == ("p0", "p1", "p2", "p3", "p4")
+
+
+def test_item_sets(tmp_path):
+    (tmp_path / "t.dat").write_text("1 2\n")
+    schema = tmp_path / "s.toml"
+    schema.write_text(COLUMNS[: COLUMNS.index("[[columns]]")] + "[items]\nuniverse = 9\n")
+    assert "item sets of 9 items" in invoke("check", schema, tmp_path / "t.dat").output
+    assert 'universe = "TODO"' in invoke("draft", tmp_path / "t.dat").output
