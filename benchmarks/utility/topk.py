@@ -1,10 +1,10 @@
 """F-scores of top-k methods on transaction data, and figures 4 to 8 of the paper redrawn.
 
-    python benchmarks/utility/topk.py DATA_FOLDER [--runs 20] [--out results.csv] [--figures docs/figures]
-    python benchmarks/utility/topk.py --from results.csv            # tables and checks of a stored run
+    python benchmarks/utility/topk.py DATA_FOLDER [--runs 20] [--out FILE.csv] [--figures docs/figures]
+    python benchmarks/utility/topk.py --from FILE.csv [FILE.csv ...]      # tables of stored runs
 
-DATA_FOLDER holds NAME.parquet files with a column `items` of lists. Every release goes through the product's
-own path (exact noise, paid grants of a throw-away account); only the exact sums are kept between runs.
+DATA_FOLDER holds NAME.parquet files with a column `items` of lists. Every release goes through the
+product's own path (exact noise under a fresh grant); only the exact sums are kept between runs.
 NOT FOR RELEASE: F-scores compare with the private truth.
 """
 
@@ -119,14 +119,15 @@ def measure(folder, runs, out, names, arms):
                     print(f"{name} k={k} epsilon={epsilon} done", file=sys.stderr, flush=True)
 
 
-def read(path):
+def read(paths):
     """{(data, k, epsilon): {arm: scores}}."""
     table = {}
-    with Path(path).open(newline="") as stream:
-        for line in csv.reader(stream):
-            if line[0] != "data":
-                cell = table.setdefault((line[0], int(line[1]), float(line[2])), {})
-                cell[line[3]] = [float(score) for score in line[5:]]
+    for path in paths:
+        with Path(path).open(newline="") as stream:
+            for line in csv.reader(stream):
+                if line[0] != "data":
+                    cell = table.setdefault((line[0], int(line[1]), float(line[2])), {})
+                    cell[line[3]] = [float(score) for score in line[5:]]
     return table
 
 
@@ -174,7 +175,7 @@ def checks(table):
         over_fre = sum(cell["paper TPS+PFM"] >= cell["paper freFirst"] for cell in mean.values())
         largest = max(cell["paper TPS+PFM"] - cell["paper freFirst"] for cell in mean.values())
         print(
-            f"- the paper's order under T = 2k/eps: TPS+PFM >= TPS+EM in {ahead}, TPS+EM >= EM in {over_em},"
+            f"- the paper's order, T = 2k/eps: TPS+PFM >= TPS+EM in {ahead}, TPS+EM >= EM in {over_em},"
         )
         print(f"  TPS+PFM >= freFirst in {over_fre} of {len(mean)} cells (by up to {largest:+.3f})")
     cell = mean.get(("retail", 100, 0.1))
@@ -236,14 +237,14 @@ def main():
     parser.add_argument("--out", default="topk_utility.csv")
     parser.add_argument("--data", nargs="*", default=DATA)
     parser.add_argument("--arms", nargs="*", default=[*OURS, *THEIRS])
-    parser.add_argument("--from", dest="stored")
+    parser.add_argument("--from", dest="stored", nargs="+")
     parser.add_argument("--figures")
     given = parser.parse_args()
     if given.stored is None:
         if given.folder is None:
             parser.error("give a folder of data, or --from a stored run")
         measure(given.folder, given.runs, given.out, given.data, given.arms)
-    table = read(given.stored or given.out)
+    table = read(given.stored or [given.out])
     show(table)
     if given.figures:
         draw_figures(table, given.figures)
