@@ -1,4 +1,4 @@
-"""kill -9 at every fault point: 0 releases without a charge, 0 corrupt ledgers, 0 redraws under one id."""
+"""kill -9 at every fault point: no release without a charge, no corrupt ledger, no redraw of one id."""
 
 import json
 import os
@@ -47,9 +47,10 @@ def test_kill_at_every_point(database, tmp_path, record_property):
     assert total["redraws refused"] > 0
     record_property(
         "figure",
-        f"{database}: {total['kills']} kills at {len(POINTS)} points x {RUNS} runs: 0 uncharged releases, "
-        f"0 corrupt ledgers, 0 redraws ({total['redraws refused']} refused), {total['stranded']} stranded "
-        f"spends all listed, {total['resumed']} resumed with the same bytes",
+        f"{database}: {total['kills']} kills at {len(POINTS)} points x {RUNS} runs: "
+        f"{total['uncharged']} uncharged releases, {total['corrupt']} corrupt ledgers, "
+        f"{total['redraws']} redraws ({total['redraws refused']} refused), {total['stranded']} stranded "
+        f"spends of which {total['unlisted']} unlisted, {total['resumed']} resumed with the same bytes",
     )
 
 

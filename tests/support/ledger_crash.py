@@ -1,7 +1,7 @@
 """kill -9 at a named place of the protocol, again and again, and a look at what is left each time.
 
-Run as a script with one JSON object on its command line; it prints counts as JSON. Each run
-forks a child, which replaces `faults.checkpoint` by a function that sends itself SIGKILL at the place under
+Run as a script with one JSON object on its command line; it prints counts as JSON. Each run forks a
+child, which replaces `faults.checkpoint` by a function that sends itself SIGKILL at the place under
 test, and makes one release. The parent then opens the ledger as a stranger would.
 """
 

@@ -31,7 +31,7 @@ def attempt(location: str, epsilon: float, attempts: int, go: int, out: int) -> 
 
 
 def main() -> None:
-    """`{"location", "epsilon", "attempts", "processes"}` in, `{"granted": [...], "seconds": ...}` out."""
+    """`{"location", "epsilon", "attempts", "processes"}` in, `{"granted", "seconds"}` out."""
     job = json.loads(sys.argv[1])
     go_read, go_write = os.pipe()
     out_read, out_write = os.pipe()

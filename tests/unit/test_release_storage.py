@@ -180,7 +180,7 @@ def test_a_folder_is_filled_once(tmp_path, release):
 def test_a_bad_or_endless_card_is_not_written(tmp_path, monkeypatch):
     with pytest.raises(InvalidInput, match="limits: breaks the rule `type`"):
         example_release(tmp_path / "r", card={**example_card(), "limits": 3})
-    monkeypatch.setattr("adumbra.release.storage.CARD_LIMIT", 100)
+    monkeypatch.setattr(storage, "CARD_LIMIT", 100)
     with pytest.raises(InvalidInput, match="declare columns by groups"):
         example_release(tmp_path / "s")
 
@@ -261,7 +261,7 @@ def test_a_card_that_is_not_one(release, raw):
 
 
 def test_a_missing_or_huge_card(release, monkeypatch):
-    monkeypatch.setattr("adumbra.release.storage.CARD_LIMIT", 100)
+    monkeypatch.setattr(storage, "CARD_LIMIT", 100)
     assert "card.json: is larger than 100 bytes" in faults_of(release)
     (release / "card.json").unlink()
     assert "card.json: is missing" in faults_of(release)

@@ -1,24 +1,23 @@
 """The ledger: who may still spend how much, what was spent, and where each spend stands."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import URL, Connection, insert, inspect, select
+from sqlalchemy import inspect, select
 
 from adumbra.errors import LedgerError, VerificationFailed
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import accounts, faults, files, protocol, statements, tripwire
-from adumbra.privacy.ledger.chain import GENESIS, LOGS, Chain
+from adumbra.privacy.ledger.chain import Chain
 from adumbra.privacy.ledger.check import Verified, check
 from adumbra.privacy.ledger.export import write_export
 from adumbra.privacy.ledger.fingerprint import Fingerprint
-from adumbra.privacy.ledger.model import FORMAT, create_all, heads, keys
-from adumbra.privacy.ledger.store import Store, check_file, parse_location
+from adumbra.privacy.ledger.model import FORMAT, heads, keys
+from adumbra.privacy.ledger.store import Store
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, Population, State, Statement
 
 
@@ -27,20 +26,25 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        with store.read() as connection:
-            if not inspect(connection).has_table(keys.name):
-                raise LedgerError(
-                    f"ledger={store.name}: not a ledger; make one with `adumbra ledger init`"
-                )
-            known = {row.name: row.value for row in connection.execute(select(keys))}
-        if known.get("format") != FORMAT:
-            raise LedgerError(
-                f"ledger={store.name}: its format is not {FORMAT}; use the version that made it"
-            )
+        try:
+            known = self._read_keys()
+        except BaseException:
+            store.close()
+            raise
         self._id = known["ledger"]
         self._public_key = known["public_key"]
         self._fingerprint_key = bytes.fromhex(known["fingerprint_key"])
         self._signing_key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
+
+    def _read_keys(self) -> dict[str, str]:
+        name = self._store.name
+        with self._store.read() as connection:
+            if not inspect(connection).has_table(keys.name):
+                raise LedgerError(f"ledger={name}: not a ledger; make one with `adumbra ledger init`")
+            known = {row.name: row.value for row in connection.execute(select(keys))}
+        if known.get("format") != FORMAT:
+            raise LedgerError(f"ledger={name}: its format is not {FORMAT}; use the version that made it")
+        return known
 
     def close(self) -> None:
         """Close the connections; the ledger can be opened again."""
@@ -239,71 +243,3 @@ class Ledger:
         """One write transaction with both chains."""
         with self._store.write() as connection:
             yield Chain(connection, self._id, self._signing_key)
-
-
-def create_ledger(location: str | Path) -> Ledger:
-    """Make a new ledger: SQLite at a path (mode 0600), or PostgreSQL; never over an existing one."""
-    url = parse_location(location)
-    if url.get_backend_name() == "postgresql":
-        store = Store(url)
-        _initialise(store)
-        return Ledger(store)
-    final = Path(str(url.database))
-    if os.path.lexists(final):
-        raise LedgerError(f"ledger={final}: exists already; open it or choose another name")
-    if not final.parent.is_dir():
-        raise LedgerError(f"ledger={final}: its folder does not exist")
-    # Made under a passing name and then linked, so that a crash leaves no half-made ledger.
-    draft = final.with_name(f".{final.name}.{os.getpid()}.new")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    try:
-        store = Store(URL.create("sqlite", database=str(draft)))
-        _initialise(store)
-        store.close()
-        os.link(draft, final)
-    finally:
-        draft.unlink()
-    files.flush(final.parent)
-    return open_ledger(final)
-
-
-def open_ledger(location: str | Path) -> Ledger:
-    """Open a ledger that exists."""
-    url = parse_location(location)
-    check_file(url)
-    return Ledger(Store(url))
-
-
-def memory_ledger() -> Ledger:
-    """A ledger that lives and dies with this object: for estimators that were given none."""
-    store = Store(URL.create("sqlite"))
-    _initialise(store)
-    return Ledger(store)
-
-
-def _initialise(store: Store) -> None:
-    """Tables, guards, keys and the first event, in one transaction."""
-    with store.write() as connection:
-        if inspect(connection).has_table(keys.name):
-            raise LedgerError(f"ledger={store.name}: exists already; open it")
-        create_all(connection)
-        _write_keys(connection)
-
-
-def _write_keys(connection: Connection) -> None:
-    signing_key = Ed25519PrivateKey.generate()
-    secret = os.urandom(32)
-    ledger, public_key = os.urandom(16).hex(), signing_key.public_key().public_bytes_raw().hex()
-    values = {
-        "format": FORMAT,
-        "ledger": ledger,
-        "public_key": public_key,
-        "signing_key": signing_key.private_bytes_raw().hex(),
-        "fingerprint_key": secret.hex(),
-    }
-    connection.execute(insert(keys), [{"name": name, "value": value} for name, value in values.items()])
-    start = [{"log": log, "sequence": 0, "hash": GENESIS, "signature": ""} for log in LOGS]
-    connection.execute(insert(heads), start)
-    chain = Chain(connection, ledger, signing_key)
-    private = {"fingerprint_key_hash": files.hash_bytes(secret)}
-    chain.act("init", {"format": FORMAT, "ledger": ledger, "public_key": public_key}, private)

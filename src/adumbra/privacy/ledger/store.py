@@ -65,7 +65,7 @@ class Store:
                     yield connection
             except OperationalError as error:
                 raise LedgerError(f"ledger={self.name}: busy or unreachable; try again") from error
-            except DBAPIError as error:
+            except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:
                 raise LedgerError(f"ledger={self.name}: the database refused the act") from error
 
     def _current(self) -> Engine:
