@@ -1,5 +1,9 @@
 """Schema files: every fault at once with its line, groups, drafts, and files that come back the same."""
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -164,6 +168,28 @@ def test_ten_thousand_columns_need_a_few_lines():
     assert schema.width == 10_000
     assert len(schema.to_toml().splitlines()) < 15
     assert Schema.parse(schema.to_toml()) == schema
+
+
+def test_ranges_and_single_names_are_written_apart():
+    names = ("alpha", "p0", "p1", "p2", "beta", "p7", "gamma")
+    schema = Schema.numeric(7, 0, 1, names=names)
+    text = schema.to_toml()
+    assert [line for line in text.splitlines() if line.startswith(("name", "match"))] == [
+        'name = "alpha"',
+        'match = "p{0..2}"',
+        'names = ["beta", "p7", "gamma"]',
+    ]
+    assert Schema.parse(text) == schema
+    long = table(*(replace(NUMBER, name=f"{letter * 30}") for letter in "abcde"))
+    assert Schema.parse(long.to_toml()) == long
+    assert max(map(len, long.to_toml().splitlines())) < 90
+
+
+def test_the_examples_of_the_reference_are_schemas():
+    reference = Path(__file__).parents[2] / "docs" / "reference" / "schema-format.md"
+    whole, items = re.findall(r"```toml\n(.*?)```", reference.read_text(), re.DOTALL)
+    assert Schema.parse(whole).width == 10_003
+    assert Schema.parse(TABLE + items).width == 16_470
 
 
 def test_item_sets_round_trip():

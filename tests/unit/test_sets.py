@@ -117,6 +117,17 @@ def test_refusals(data, message):
     assert compare(data, sets())[1] == [str(caught.value)]
 
 
+def test_long_matrices_come_in_pieces():
+    rows_in = 70_000
+    matrix = sp.csr_array(
+        (np.ones(rows_in), (np.arange(rows_in), np.arange(rows_in) % 5)), shape=(rows_in, 5)
+    )
+    source = open_source(matrix, sets())
+    found = np.concatenate([batch.indices for batch in source.batches(4096)])
+    assert np.array_equal(found, np.arange(rows_in) % 5)
+    assert source.pin() == open_source(pa.table({"items": RAW}), sets()).pin() == "memory"
+
+
 def test_a_table_has_no_item_spec():
     with pytest.raises(InvalidInput, match="items are absent"):
         item_spec(table())

@@ -90,7 +90,9 @@ def _plain(array: pa.Array) -> pa.Array:
 def _numbers(array: pa.Array) -> Array:
     """Float64 values, NaN where there is none."""
     storage = array.type
-    if is_text(storage):
+    if storage == pa.float64():
+        pass
+    elif is_text(storage):
         array = parse_decimals(_as_bytes(array))
     elif pa.types.is_boolean(storage):
         array = pc.cast(array, pa.int8())
