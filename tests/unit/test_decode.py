@@ -8,8 +8,8 @@ import pytest
 
 from adumbra.data.encode import Encoder
 from adumbra.errors import InvalidInput
-from adumbra.postprocess.decode import decode_rows, table_schema
-from support.data import INTEGER, NUMBER, table
+from adumbra.postprocess.decode import column_array, decode_rows, table_schema
+from support.data import BOOLEAN, CATEGORY, INTEGER, NUMBER, table
 
 
 def test_types_and_values():
@@ -60,6 +60,14 @@ def test_labels_stand_in_their_place(label, given, expected):
     assert decoded[label].to_pylist() == expected
     without = decode_rows(encoder, rows)
     assert without.column_names == [name for name in "aibc" if name != label]
+
+
+def test_single_columns_in_their_storage_types():
+    codes = np.array([0.0, 1.0])
+    assert column_array(NUMBER, codes).equals(pa.array([0.0, 1.0]))
+    assert column_array(INTEGER, codes).equals(pa.array([0, 1]))
+    assert column_array(BOOLEAN, codes).to_pylist() == [False, True]
+    assert column_array(CATEGORY, np.array([2.0, 3.0])).to_pylist() == ["z w", None]
 
 
 def test_refusals():

@@ -66,6 +66,7 @@ def test_fimi_files(tmp_path):
     source = open_source(tmp_path, sets(rows=5))
     assert source.public_rows() == 5
     assert [len(batch) for batch in source.batches(2, start=2, stop=4)] == [2]
+    assert [batch.indices.tolist() for batch in source.batches(1, start=4)] == [[0]]
     with pytest.raises(InvalidInput, match="rows=6: the data has 5"):
         open_source(tmp_path, sets(rows=6))
     with pytest.raises(InvalidInput, match=r"\.dat files hold item sets; declare"):
