@@ -1,6 +1,6 @@
 """Selection draws from the exponential mechanism exactly: chi-square against softmax, 1e-9 each.
 
-The secret is fixed, so a red test is a bug. ADUMBRA_FULL=1 draws ten times as many.
+The secret is fixed, so a red test is a bug. ADUMBRA_FULL=1 draws five times as many.
 """
 
 from itertools import permutations
@@ -14,7 +14,7 @@ from adumbra.privacy.selection import exponential_choice, gumbel_top_k
 from support.chisquare import FALSE_ALARM, FULL, multinomial_p_value
 from support.noise import grant
 
-DRAWS = 100_000 if FULL else 6_000
+DRAWS = 30_000 if FULL else 6_000
 UNITS = np.array([0, 1, 2, 3, 3, 6])  # on grid 1/2
 SCALE = 1.7
 
