@@ -46,7 +46,9 @@ def reference(path, out, components):
             x = np.column_stack([column.to_numpy() for column in batch.columns])
             gram += x.T @ x
             y = x @ matrix + rng.standard_normal((len(x), components))
-            writer.write_batch(pa.record_batch([pa.array(y[:, j]) for j in range(components)], schema=schema))
+            writer.write_batch(
+                pa.record_batch([pa.array(y[:, j]) for j in range(components)], schema=schema)
+            )
     return gram
 
 
@@ -125,15 +127,27 @@ def main():
         best = {}
         for _ in range(arguments.repeat):
             for kind in ("reference", "ours"):
-                command = [sys.executable, __file__, "--child", kind, str(path), str(Path(folder) / "out.parquet")]
+                command = [
+                    sys.executable,
+                    __file__,
+                    "--child",
+                    kind,
+                    str(path),
+                    str(Path(folder) / "out.parquet"),
+                ]
                 command += ["--components", str(arguments.components)]
                 environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-                done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+                done = subprocess.run(
+                    command, check=True, capture_output=True, text=True, env=environment
+                )
                 result = json.loads(done.stdout)
                 best[kind] = min(best.get(kind, result), result, key=lambda r: r["cpu"])
         ratio = best["ours"]["cpu"] / best["reference"]["cpu"]
         size = path.stat().st_size / 1e9
-        print(f"streaming {arguments.rows:,} x {arguments.columns} float64 Parquet ({size:.2f} GB), best of {arguments.repeat}")
+        print(
+            f"streaming {arguments.rows:,} x {arguments.columns} float64 Parquet ({size:.2f} GB), "
+            f"best of {arguments.repeat}"
+        )
         for kind, result in best.items():
             print(f"  {kind:10s} {result['cpu']:6.2f} CPU s   peak memory {result['peak_mb']:6.0f} MB")
         print(f"  ratio {ratio:.2f} (goal: at most 1.6; peak below 1,200 MB)")

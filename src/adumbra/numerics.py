@@ -31,8 +31,8 @@ class Lattice:
 
     def __post_init__(self) -> None:
         if not isinstance(self.units, np.ndarray) or self.units.dtype != np.int64:
-            message = f"units of type {type(self.units).__name__}: a Lattice holds an int64 array; quantise first"
-            raise InvalidInput(message)
+            kind = type(self.units).__name__
+            raise InvalidInput(f"units of type {kind}: a Lattice holds an int64 array; quantise first")
 
     @property
     def grid(self) -> float:
@@ -40,12 +40,12 @@ class Lattice:
         return math.ldexp(1.0, self.exponent)
 
     def to_float(self) -> Array:
-        """The value as float64: exact while |units| < 2^53, which `noise` guarantees for what it returns."""
+        """The value as float64: exact while |units| < 2^53, which holds for whatever `noise` returns."""
         return np.ldexp(self.units.astype(np.float64), self.exponent)
 
 
 def coarsen(value: Lattice, exponent: int) -> Lattice:
-    """Round an exact value to the coarser grid 2**exponent (halves go up); finer grids leave it as it is.
+    """Round an exact value to the coarser grid 2**exponent (halves go up); a finer grid changes nothing.
 
     Each coordinate moves by at most half a grid step, so two neighbours' difference grows by at most
     one step a coordinate: g sqrt(D) in L2, g D in L1 (`coarsening_upper`).

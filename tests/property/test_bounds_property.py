@@ -8,7 +8,9 @@ from hypothesis.extra.numpy import arrays
 from adumbra.data.bounds import bound_elements, bound_rows, clip_projected
 
 anything = st.floats(allow_nan=True, allow_infinity=True, width=64)
-tables = st.tuples(st.integers(1, 5), st.integers(1, 40)).flatmap(lambda s: arrays(np.float64, s, elements=anything))
+tables = st.tuples(st.integers(1, 5), st.integers(1, 40)).flatmap(
+    lambda s: arrays(np.float64, s, elements=anything)
+)
 norms = st.floats(1e-6, 1e6)
 
 

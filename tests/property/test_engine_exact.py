@@ -60,7 +60,9 @@ def test_projected_rows_are_bit_identical_over_threads_and_blocks():
     z = bound_rows(ENCODER.encode(next(source.batches(32_768))), 0.7)
     reference = z.units.astype(np.int64) @ matrix.units.astype(np.int64)
     for engine in engines():
-        parts = list(engine.map_blocks(source, lambda b: (b.start, project(prepare(b), matrix)), stage="rows"))
+        parts = list(
+            engine.map_blocks(source, lambda b: (b.start, project(prepare(b), matrix)), stage="rows")
+        )
         assert [start for start, _ in parts] == list(range(0, ROWS, NOISE_BLOCK))
         assert np.array_equal(np.concatenate([part for _, part in parts]).astype(np.int64), reference)
 
@@ -98,7 +100,9 @@ def test_an_abandoned_map_stops_reading():
 
 @pytest.mark.parametrize("rows", [0, -NOISE_BLOCK, 100])
 def test_blocks_must_hold_whole_noise_blocks(rows):
-    with pytest.raises(InvalidInput, match=f"rows_per_block={rows}: must be a positive multiple of 4096"):
+    with pytest.raises(
+        InvalidInput, match=f"rows_per_block={rows}: must be a positive multiple of 4096"
+    ):
         LocalEngine(rows_per_block=rows)
 
 

@@ -2,12 +2,18 @@
 
 import numpy as np
 import pytest
-from support.neighbours import ascend_pair, equal_coordinates, hostile_rows, orthogonal_pair, two_type_pair
 
 from adumbra.data.bounds import bound_rows, with_classes
 from adumbra.numerics import ROW_BITS
 from adumbra.relations import Neighbours
 from adumbra.statistics.moments import UNIT_LIMIT, Gram, RowSum, upper_triangle
+from support.neighbours import (
+    ascend_pair,
+    equal_coordinates,
+    hostile_rows,
+    orthogonal_pair,
+    two_type_pair,
+)
 
 WIDTHS = [1, 2, 3, 4, 5, 10, 21, 50]
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
@@ -16,7 +22,9 @@ ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 def change(statistic, before, after):
     """The exact difference of the statistic between two one-row tables (None: no row)."""
     zero = statistic.zero()
-    values = [zero if rows is None else statistic.add(statistic.zero(), rows) for rows in (before, after)]
+    values = [
+        zero if rows is None else statistic.add(statistic.zero(), rows) for rows in (before, after)
+    ]
     return (values[1] - values[0]).astype(float) * 2.0**statistic.exponent
 
 
@@ -29,7 +37,9 @@ def norms(statistic, difference):
 
 def row(x, label=None):
     with np.errstate(all="ignore"):
-        return bound_rows(np.asarray(x, float)[None, :], 1.0, labels=None if label is None else np.array([label]))
+        return bound_rows(
+            np.asarray(x, float)[None, :], 1.0, labels=None if label is None else np.array([label])
+        )
 
 
 @pytest.mark.parametrize("p", WIDTHS)

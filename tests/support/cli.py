@@ -10,4 +10,6 @@ COMMAND = Path(sys.executable).with_name("adumbra")
 def adumbra(*arguments, cwd=None, stdin=""):
     """The finished process, with its text."""
     command = [str(COMMAND), *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=300, check=False
+    )

@@ -31,7 +31,9 @@ def test_a_lattice_value_is_exact():
 @pytest.mark.parametrize("shift", [1, 2, 7, 40, 62])
 def test_coarsen_rounds_to_nearest_with_halves_up(shift):
     rng = np.random.default_rng(shift)
-    edge = np.array([-(2**62), 2**62 - 1, 0, 2 ** (shift - 1), -(2 ** (shift - 1)), 2 ** (shift - 1) - 1])
+    edge = np.array(
+        [-(2**62), 2**62 - 1, 0, 2 ** (shift - 1), -(2 ** (shift - 1)), 2 ** (shift - 1) - 1]
+    )
     units = np.concatenate([edge, rng.integers(-(2**62), 2**62, 500)])
     got = coarsen(Lattice(units, -30), -30 + shift)
     want = [math.floor(Fraction(int(u), 2**shift) + Fraction(1, 2)) for u in units]

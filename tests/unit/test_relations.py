@@ -10,7 +10,9 @@ def test_only_the_proven_pairs_are_legal(unit, neighbours):
     if (unit, neighbours) in LEGAL_PAIRS:
         require_legal(unit, neighbours)
     else:
-        with pytest.raises(Unsupported, match=f"unit={unit}, neighbours={neighbours}: not a legal pair; use"):
+        with pytest.raises(
+            Unsupported, match=f"unit={unit}, neighbours={neighbours}: not a legal pair; use"
+        ):
             require_legal(unit, neighbours)
 
 

@@ -5,7 +5,7 @@
 The check on integers is the only thing a proof may use. Everything here is total: whatever floats come
 in, a row that would break the bound is scaled down until it holds.
 
-Proof       bounds.proof.md, of `_into_ball`, `bound_rows`, `bound_elements`, `project`, `clip_projected`.
+Proof       bounds.proof.md
 """
 
 import math
@@ -115,8 +115,8 @@ def clip_projected(exact: Array, exponent: int, radius: float) -> Lattice:
 def _into_ball(y: Array, limit: int) -> Array:
     """The nearest integers to y, shortened where needed so that sum z^2 <= limit holds in every row.
 
-    Overwrites y. Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3), so
-    without the hair half of the rows that are clipped would break the check and be shrunk a second time.
+    Overwrites y. Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3),
+    so without the hair half of the clipped rows would break the check and be shrunk a second time.
     """
     square = np.einsum("ij,ij->i", y, y)
     radius = math.sqrt(limit)

@@ -1,6 +1,6 @@
-"""A source that shows its quantised rows to a watcher during the first whole pass, and else changes nothing.
+"""A source that shows its quantised rows to a watcher during the first whole pass.
 
-The ledger's tripwire watches the paid pass this way. What it sees goes to the steward's private log only.
+The ledger's tripwire watches the paid pass this way; what it sees goes to the private log only.
 """
 
 from collections.abc import Callable, Iterator

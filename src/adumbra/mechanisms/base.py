@@ -1,4 +1,4 @@
-"""The shape that every mechanism shares: `plan(config, schema)` and `release(source, config, *, engine, grant)`.
+"""The shape that every mechanism shares: `plan(config, schema)` and `release(source, config, ...)`.
 
 A `Plan` is made from public numbers alone and is shown before anything is paid; a `Draft` is what a
 mechanism hands to `workflow`, which alone seals and publishes it. Neither knows a ledger.
@@ -72,7 +72,8 @@ class Draft:
 class ReleaseFunction(Protocol):
     """The one signature of all mechanisms; `config` is the mechanism's own frozen dataclass."""
 
-    def __call__(self, source: Source, config: object, *, engine: Engine, grant: Grant) -> Draft: ...
+    def __call__(self, source: Source, config: object, *, engine: Engine, grant: Grant) -> Draft:
+        """Draw a release under a grant that was paid for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
     sum z,   sum z z^T,   sum over class c of z z^T          z integer rows with |z|^2 <= limit
 
-The Gram of augmented rows (`data.bounds.with_constant`, `with_classes`) holds count, sums, class sums and
-class counts at once; its sensitivity, label change included, is that of a plain Gram with the larger
+The Gram of augmented rows (`data.bounds.with_constant`, `with_classes`) holds count, sums, class sums
+and class counts at once; its sensitivity, label change included, is that of a plain Gram with the larger
 limit. Values are on 2^-15 (sums) and 2^-30 (Grams) of the unit ball.
 
 Proof       moments.proof.md, of every function named `*_sensitivity`.
@@ -67,8 +67,8 @@ def sum_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivi
 def gram_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivity:
     """The upper triangle of the Gram in L1, and the Gram in Frobenius norm (mechanisms.md 1.2).
 
-        add-remove    L1 (p+1)/2 B^2,    F  B^2
-        replace-one   L1 min(sqrt(p(p+3)/2), p/sqrt2 + 1) B^2,    F  sqrt2 B^2
+    add-remove    L1 (p+1)/2 B^2,    F  B^2
+    replace-one   L1 min(sqrt(p(p+3)/2), p/sqrt2 + 1) B^2,    F  sqrt2 B^2
     """
     square = limit / UNIT_LIMIT
     if neighbours is Neighbours.ADD_REMOVE:
@@ -107,7 +107,9 @@ def _moves(neighbours: Neighbours) -> float:
         return 1.0
     if neighbours is Neighbours.REPLACE_ONE:
         return 2.0
-    raise Unsupported(f"neighbours={neighbours}: sums of bounded rows have no proof for it; use unit=row")
+    raise Unsupported(
+        f"neighbours={neighbours}: sums of bounded rows have no proof for it; use unit=row"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
