@@ -5,16 +5,19 @@ The names below are the whole public interface. Each is imported when first used
 """
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from adumbra.version import __version__
 
 if TYPE_CHECKING:
     from adumbra.data.schema import Schema
-    from adumbra.estimators import DPPro, JLLaplace
+    from adumbra.estimators import DPPro, JLLaplace, RONGauss
     from adumbra.mechanisms.base import Plan
     from adumbra.mechanisms.dppro import DPProConfig
     from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+    from adumbra.mechanisms.ron_gauss import RONGaussConfig
     from adumbra.privacy.guarantee import PrivacyGuarantee
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
     from adumbra.release.artifact import Release
@@ -30,6 +33,8 @@ _HOMES = {
     "Plan": "adumbra.mechanisms.base",
     "Population": "adumbra.privacy.ledger",
     "PrivacyGuarantee": "adumbra.privacy.guarantee",
+    "RONGauss": "adumbra.estimators",
+    "RONGaussConfig": "adumbra.mechanisms.ron_gauss",
     "Release": "adumbra.release.artifact",
     "Schema": "adumbra.data.schema",
     "create_ledger": "adumbra.privacy.ledger",
@@ -49,6 +54,8 @@ __all__ = [
     "Plan",
     "Population",
     "PrivacyGuarantee",
+    "RONGauss",
+    "RONGaussConfig",
     "Release",
     "Schema",
     "__version__",
@@ -59,6 +66,17 @@ __all__ = [
     "release",
     "verify",
 ]
+
+
+class _Package(ModuleType):
+    """This package: `adumbra.release` stays the function when the subpackage of that name is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "release" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:

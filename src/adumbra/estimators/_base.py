@@ -49,7 +49,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 def array_source(x: ArrayLike, bounds: Bounds, unit: Unit, neighbours: Neighbours) -> Source:
     """A numeric array with declared bounds as a source; bounds are never taken from the array."""
     values: Array = np.asarray(x, dtype=np.float64)
-    require(values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional, one row a record")
+    require(
+        values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional, one row a record"
+    )
     if bounds is None:
         raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, never from X")
     lower, upper = bounds
