@@ -95,15 +95,30 @@ def item_spec(schema: Schema) -> ItemSpec:
 
 
 def make_sets(lists: Lists, spec: ItemSpec, start: int) -> SetBatch:
-    """Sort each row, drop doubles and what lies outside the universe."""
+    """Sort each row, drop doubles and what lies outside the universe; clean rows pass at once."""
+    indptr = np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int64)
+    indices = lists.items - spec.lower if spec.lower else lists.items
+    if are_sets(indices, indptr, spec.width):
+        return SetBatch(start, indptr, indices, spec.width)
     rows = np.repeat(np.arange(len(lists), dtype=np.int64), lists.lengths)
     known = (lists.items >= spec.lower) & (lists.items <= spec.upper)
     keys = rows[known] * spec.width + (lists.items[known] - spec.lower)
-    if bool(np.any(keys[1:] <= keys[:-1])):
-        keys = np.unique(keys)
+    keys = np.unique(keys)
     counts = np.bincount(keys // spec.width, minlength=len(lists))
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return SetBatch(start, indptr, keys % spec.width, spec.width)
+
+
+def are_sets(indices: Ints, indptr: Ints, width: int) -> bool:
+    """Whether every row is strictly rising and within 0 to width - 1."""
+    if not len(indices):
+        return True
+    if indices.min() < 0 or indices.max() >= width:
+        return False
+    rising = indices[1:] > indices[:-1]
+    starts = indptr[1:-1]  # where a row starts, any step is right
+    rising[starts[(starts > 0) & (starts < len(indices))] - 1] = True
+    return bool(rising.all())
 
 
 def _rechunk(pieces: Iterable[Lists], rows: int, start: int, count: int) -> Iterator[tuple[int, Lists]]:
@@ -132,7 +147,8 @@ def arrow_lists(array: pa.Array) -> Lists:
     """A list column as raw rows; null rows are empty, null items are no item (-1)."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     values = array.flatten()
-    wide = pc.fill_null(pc.cast(values, pa.int64(), safe=False), -1)
+    wide = pc.cast(values, pa.int64(), safe=False)
+    wide = pc.fill_null(wide, -1) if wide.null_count else wide
     return Lists(lengths.astype(np.int64), wide.to_numpy(zero_copy_only=False))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adumbra.data.batch import SetBatch
+from adumbra.data.sets import are_sets
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import ROW_BITS, Ints, sqrt_upper, sum_upper
 from adumbra.relations import Neighbours
@@ -55,12 +56,9 @@ def item_rows(batch: SetBatch) -> ItemRows:
     """The batch as sets, whatever it holds: items outside the universe and repeats count as absent."""
     indices = batch.indices.astype(np.int64, copy=False)
     indptr = batch.indptr.astype(np.int64, copy=False)
-    steps = np.diff(indices) > 0  # within a row; where a row starts, any step is right
-    starts = indptr[1:-1]
-    steps[starts[(starts > 0) & (starts < len(indices))] - 1] = True
-    inside = (indices >= 0) & (indices < batch.width)
-    if steps.all() and inside.all():
+    if are_sets(indices, indptr, batch.width):
         return ItemRows(indptr, indices, batch.width)
+    inside = (indices >= 0) & (indices < batch.width)
     row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     keys = np.unique(row[inside] * batch.width + indices[inside])
     lengths = np.bincount(keys // batch.width, minlength=len(indptr) - 1)

@@ -1,0 +1,132 @@
+"""Speed and memory of a top-k release against reading the file and scipy's column sum, in one process.
+
+    python benchmarks/topk_speed.py [--rows 500000] [--columns 16470] [--items 4000000] [--repeat 7]
+    python benchmarks/topk_speed.py --stream 100000000        # items through a FIMI file, peak memory
+
+The table is made from a fixed seed: lengths geometric, items skewed. Ratios hold on this machine alone.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy.sparse import csr_array
+
+from adumbra.data.schema import ItemSpec, Schema
+from adumbra.data.sources import open_source
+from adumbra.engine.local import LocalEngine
+from adumbra.mechanisms.topk import TopKConfig, plan, release
+from adumbra.privacy.grant import open_grant
+from adumbra.relations import Neighbours, Unit
+
+
+def baskets(rows, columns, items, seed=0):
+    """Offsets and items of distinct, sorted, skewed sets."""
+    rng = np.random.default_rng(seed)
+    lengths = np.minimum(rng.geometric(rows / items, rows), 200)
+    row = np.repeat(np.arange(rows), lengths)
+    item = np.minimum((columns * rng.random(len(row)) ** 3).astype(np.int64), columns - 1)
+    keys = np.unique(row * columns + item)
+    counts = np.bincount(keys // columns, minlength=rows)
+    return np.concatenate(([0], np.cumsum(counts))), (keys % columns).astype(np.int32)
+
+
+def best(function, repeat):
+    """The least seconds on the clock, and of processor time."""
+    clock, processor = [], []
+    for _ in range(repeat):
+        started, used = time.perf_counter(), time.process_time()
+        function()
+        clock.append(time.perf_counter() - started)
+        processor.append(time.process_time() - used)
+    return np.array([min(clock), min(processor)])
+
+
+def schema_of(columns):
+    return Schema(unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, items=ItemSpec(upper=columns - 1))
+
+
+def draw(path, config, columns):
+    source = open_source(str(path), schema_of(columns))
+    planned = plan(config, source.schema)
+    grant = open_grant("benchmark", planned.guarantee, planned.purposes, "none")
+    return release(source, config, engine=LocalEngine(), grant=grant)
+
+
+def compare(given):
+    """Ratios against reading the file and summing the columns with scipy."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "baskets.parquet"
+        offsets, items = baskets(given.rows, given.columns, given.items)
+        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(items))
+        pq.write_table(pa.table({"items": lists}), path, row_group_size=65_536)
+        print(f"{given.rows} rows, {given.columns} columns, {len(items)} items")
+
+        def read_and_sum():
+            table = pq.read_table(path)["items"].combine_chunks()
+            values, starts = table.flatten().to_numpy(), table.offsets.to_numpy()
+            ones = np.ones(len(values), np.int32)
+            return csr_array((ones, values, starts), shape=(given.rows, given.columns)).sum(axis=0)
+
+        base = best(read_and_sum, given.repeat)
+        print(f"{'':36s} clock    processor")
+        print(f"{'read the file and scipy column sum':36s} {base[0]:6.3f} s {base[1]:6.3f} s")
+        for method, delta in (("frefirst", 0.0), ("frefirst", 1e-6), ("gumbel", 0.0), ("tps-pfm", 0.0)):
+            config = TopKConfig(k=100, epsilon=1.0, delta=delta, method=method)
+            draw(path, config, given.columns)
+            seconds = best(lambda config=config: draw(path, config, given.columns), given.repeat)
+            label = f"top-k {method}, delta={delta:g}"
+            times, ratios = seconds, seconds / base
+            print(
+                f"{label:36s} {times[0]:6.3f} s {times[1]:6.3f} s   ratios {ratios[0]:.2f} {ratios[1]:.2f}"
+            )
+
+
+def stream(total, columns):
+    """Write a long FIMI file in pieces, release from it, and show the peak memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "long.dat"
+        offsets, items = baskets(100_000, columns, 800_000)
+        starts = offsets.tolist()
+        words = np.char.mod("%d", items)
+        text = "\n".join(" ".join(words[a:b]) for a, b in pairwise(starts)) + "\n"
+        pieces = -(-total // len(items))
+        with path.open("w") as out:
+            for _ in range(pieces):
+                out.write(text)
+        del offsets, items, words, text, starts
+        size = path.stat().st_size / 2**20
+        config = TopKConfig(k=100, epsilon=1.0)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        started = time.perf_counter()
+        draw(path, config, columns)
+        seconds = time.perf_counter() - started
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{total} items, a file of {size:.0f} MiB, two passes: {seconds:.1f} s")
+        print(f"peak memory {after:.0f} MiB ({before:.0f} MiB before the release)")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--columns", type=int, default=16_470)
+    parser.add_argument("--items", type=int, default=4_000_000)
+    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--stream", type=int, metavar="ITEMS")
+    given = parser.parse_args()
+    if given.stream:
+        stream(given.stream, given.columns)
+    else:
+        compare(given)
+
+
+if __name__ == "__main__":
+    main()
