@@ -1,0 +1,123 @@
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import adumbra as ad
+from adumbra import workflow
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.data.sources import open_source
+from adumbra.data.watched import WatchedSource
+from adumbra.engine.local import LocalEngine
+from adumbra.errors import InvalidInput, LedgerError
+from adumbra.mechanisms.dppro import DPProConfig
+from adumbra.privacy.ledger import Population, State, create_ledger
+from adumbra.relations import Neighbours, Unit
+
+SCHEMA = Schema(
+    columns=(
+        Column(name="a", kind=Kind.NUMBER, lower=-1.0, upper=1.0),
+        Column(name="b", kind=Kind.CATEGORY, categories=("x", "y", "z")),
+    ),
+    unit=Unit.ROW,
+    neighbours=Neighbours.REPLACE_ONE,
+)
+CONFIG = DPProConfig(n_components=2, epsilon=0.5, delta=1e-6)
+
+
+def table(seed=0, rows=5000):
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {"a": rng.uniform(-1, 1, rows), "b": np.array(["x", "y", "z"])[rng.integers(0, 3, rows)]}
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with create_ledger(tmp_path / "ledger.db") as book:
+        for name in ("people", "others"):
+            book.register(Population(name, Unit.ROW, Neighbours.REPLACE_ONE, 2.0, 1e-6))
+        yield book
+
+
+def run(ledger, out, data=None, population="people", **keywords):
+    rows = table() if data is None else data
+    return workflow.release(
+        rows, CONFIG, schema=SCHEMA, ledger=ledger, population=population, out=out, **keywords
+    )
+
+
+def test_a_release_is_paid_sealed_published_and_loadable(ledger, tmp_path):
+    made = run(ledger, tmp_path / "out", about={"title": "A test"}, before_dp="none")
+    assert made.data.num_rows == 5000
+    assert made.card["about"]["population"] == "people"
+    assert made.card["before_dp"] == "none"
+    (statement,) = ledger.show("people")
+    assert [entry.state for entry in statement.entries] == [State.PUBLISHED]
+    assert ad.load(tmp_path / "out").guarantee == made.guarantee
+    assert not list(tmp_path.glob(".out*"))  # nothing staged is left
+
+
+def test_a_ledger_may_be_given_by_its_path(ledger, tmp_path):
+    run(tmp_path / "ledger.db", tmp_path / "out")
+    (statement,) = ledger.show("people")
+    assert len(statement.entries) == 1
+
+
+def test_the_same_rows_under_another_name_are_seen_by_the_steward(ledger, tmp_path):
+    run(ledger, tmp_path / "one")
+    shuffled = table().take(np.random.default_rng(1).permutation(5000))
+    run(ledger, tmp_path / "two", shuffled, population="others")
+    (overlap, *_) = ledger.show("people")[0].overlaps or ledger.show("others")[0].overlaps
+    assert overlap.is_same
+
+
+def test_data_that_changes_while_it_is_read_is_not_published(ledger, tmp_path):
+    path = tmp_path / "table.parquet"
+    pq.write_table(table(), path)
+
+    def meddle(stage, done, total):
+        if done == 0:
+            pq.write_table(table(rows=6000), path)
+
+    with pytest.raises(LedgerError, match="the data changed while it was read; nothing is published"):
+        run(ledger, tmp_path / "out", str(path), engine=LocalEngine(progress=meddle))
+    assert not (tmp_path / "out").exists()
+    (statement,) = ledger.show("people")
+    assert [entry.state for entry in statement.stranded] == [State.DRAWN]  # charged all the same
+
+
+def test_unknown_configs_are_refused():
+    for call in (
+        lambda: workflow.plan(object(), SCHEMA),
+        lambda: workflow.draw(open_source(table(), SCHEMA), object(), engine=LocalEngine(), grant=None),
+    ):
+        with pytest.raises(InvalidInput, match="config of type object: no such mechanism"):
+            call()
+
+
+def test_config_facts_are_plain():
+    assert workflow.config_facts(CONFIG)["n_components"] == 2
+
+
+def test_a_watched_source_shows_each_row_once_and_changes_nothing():
+    source = open_source(table(), SCHEMA)
+    seen = []
+    watched = WatchedSource(source, seen.append)
+    first = np.concatenate([batch.values for batch in watched.batches(4096)])
+    assert watched.is_seen
+    again = np.concatenate([batch.values for batch in watched.batches(4096)])
+    assert np.array_equal(first, again)
+    shown = np.concatenate(seen)
+    assert shown.shape == (5000, 2)
+    assert shown.min() >= 0
+    assert shown.max() <= 2**15
+    assert (watched.schema, watched.width, watched.public_rows(), watched.pin()) == (
+        source.schema,
+        source.width,
+        source.public_rows(),
+        source.pin(),
+    )
+    partial = WatchedSource(source, lambda rows: pytest.fail("a part of the rows is no whole pass"))
+    assert sum(len(batch) for batch in partial.batches(4096, 4096)) == 904
+    assert not partial.is_seen
