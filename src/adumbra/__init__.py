@@ -69,7 +69,7 @@ __all__ = [
 
 
 class _Package(ModuleType):
-    """This package: `adumbra.release` stays the function when the subpackage of that name is imported."""
+    """This package: importing the subpackage `release` does not hide the function of that name."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name == "release" and isinstance(value, ModuleType)):

@@ -54,7 +54,9 @@ def test_shrunk_distances_are_closer_and_right_on_average(unit):
     assert np.mean((shrunk - exact) ** 2) < 0.25 * np.mean((unbiased - exact) ** 2)
     assert np.mean((shrunk - exact) ** 2) < np.var(exact)  # better than the best constant
     assert fitted.helps
-    assert not denoise.fit_denoiser(model(0.05, 12), truth + 0.05 * rng.standard_normal(truth.shape)).helps
+    assert not denoise.fit_denoiser(
+        model(0.05, 12), truth + 0.05 * rng.standard_normal(truth.shape)
+    ).helps
     assert abs(np.mean(shrunk) - np.mean(exact)) < 0.1 * np.mean(exact)
 
 
@@ -65,6 +67,17 @@ def test_pure_noise_becomes_a_constant():
     assert fitted.effective_components == 0.0
     assert np.ptp(fitted.rows(noisy)) == pytest.approx(np.ptp(noisy.mean(axis=0)))
     assert np.ptp(fitted.pair_distances(noisy[:5], noisy[5:10])) == 0.0
+
+
+def test_signal_directions_are_those_of_the_low_rank_part():
+    rng = np.random.default_rng(8)
+    truth = low_rank(3000, 12, 2, rng)
+    noisy = truth + rng.standard_normal(truth.shape)
+    found = denoise.signal_directions(model(1.0, 12), noisy)
+    assert found.shape == (12, 2)
+    centred = truth - truth.mean(axis=0)
+    assert np.sum((centred @ found) ** 2) > 0.98 * np.sum(centred**2)
+    assert denoise.signal_directions(model(1.1, 12), rng.standard_normal((3000, 12))).shape == (12, 12)
 
 
 def test_too_few_rows_are_refused():

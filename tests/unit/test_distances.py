@@ -57,6 +57,12 @@ def test_nearest_rows_are_those_of_a_full_sort():
     assert np.array_equal(found.rows, np.argsort(whole, axis=1, kind="stable")[:, :5])
     assert np.allclose(found.distances, np.sort(whole, axis=1)[:, :5], atol=1e-9)
     assert np.allclose(found.standard_errors, m.standard_error(found.distances))
+    itself, others = (
+        ds.nearest(m, P[3:6], P, 2),
+        ds.nearest(m, P[3:6], P, 2, own=np.arange(3, 6), block=8),
+    )
+    assert np.array_equal(itself.rows[:, 0], [3, 4, 5])
+    assert np.array_equal(itself.rows[:, 1], others.rows[:, 0])
 
 
 @pytest.mark.parametrize(("noise", "factor"), [("gaussian", 8.0), ("laplace", 14.0)])

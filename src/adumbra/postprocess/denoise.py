@@ -48,17 +48,32 @@ class Denoiser:
 def fit_denoiser(model: DistanceModel, released: Array) -> Denoiser:
     """Fit the shrinkage on released rows; one k x k eigenproblem, whatever the number of rows."""
     n, k = released.shape
-    require(n > k, f"{n} rows of {k} columns: a noise edge needs more rows than columns")
-    mean = released.mean(axis=0)
-    centred = released - mean
-    values, vectors = np.linalg.eigh(centred.T @ centred)
-    observed = np.sqrt(np.maximum(values, 0.0)) / math.sqrt(n * model.noise.variance)
+    mean, values, vectors, observed = _spectrum(model, released)
     gains = shrink(observed, k / n) / np.where(observed > 0.0, observed, 1.0)
     # Mean squared distance of two rows, once unbiased and once through the map.
     average = 2.0 * (float(values.sum()) / (n - 1) - k * model.noise.variance)
     shrunk = 2.0 * float(np.sum(values * gains**2)) / (n - 1)
     gain = (vectors * gains) @ vectors.T
     return Denoiser(model, mean, gain, max(average - shrunk, 0.0), _noise_dominates(model, released))
+
+
+def signal_directions(model: DistanceModel, released: Array) -> Array:
+    """The right singular vectors above the noise edge, as columns; all of them where none is above."""
+    n, k = released.shape
+    _, _, vectors, observed = _spectrum(model, released)
+    above = observed > 1.0 + math.sqrt(k / n)
+    return vectors[:, above] if bool(above.any()) else vectors
+
+
+def _spectrum(model: DistanceModel, released: Array) -> tuple[Array, Array, Array, Array]:
+    """Mean, squared singular values, right singular vectors, singular values in units of the noise."""
+    n, k = released.shape
+    require(n > k, f"{n} rows of {k} columns: a noise edge needs more rows than columns")
+    mean = released.mean(axis=0)
+    centred = released - mean
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    observed = np.sqrt(np.maximum(values, 0.0)) / math.sqrt(n * model.noise.variance)
+    return mean, values, vectors, observed
 
 
 def _noise_dominates(model: DistanceModel, released: Array) -> bool:

@@ -198,16 +198,28 @@ class Nearest:
     standard_errors: Array
 
 
-def nearest(
-    model: DistanceModel, queries: Array, rows: Array, count: int, *, block: int = BLOCK
+def nearest(  # noqa: PLR0913 - two tables, what to find in them, and how much memory to use
+    model: DistanceModel,
+    queries: Array,
+    rows: Array,
+    count: int,
+    *,
+    own: Ints | None = None,
+    block: int = BLOCK,
 ) -> Nearest:
-    """The `count` rows with the smallest D for each query, found block by block."""
-    require(1 <= count <= len(rows), f"count={count}: must lie between 1 and the {len(rows)} rows")
+    """The `count` rows with the smallest D for each query, found block by block.
+
+    `own` holds the row that each query itself is, to be left out.
+    """
+    others = len(rows) - (own is not None)
+    require(1 <= count <= others, f"count={count}: must lie between 1 and the {others} rows")
     found = np.empty((len(queries), 0), dtype=np.int64)
     values = np.empty((len(queries), 0))
     for j in range(0, len(rows), block):
         part = block_distances(model, queries, rows[j : j + block])
         places = np.broadcast_to(np.arange(j, j + part.shape[1]), part.shape)
+        if own is not None:
+            part = np.where(places == own[:, None], np.inf, part)
         found, values = np.concatenate([found, places], axis=1), np.concatenate([values, part], axis=1)
         order = np.argsort(values, axis=1, kind="stable")[:, :count]
         found, values = np.take_along_axis(found, order, 1), np.take_along_axis(values, order, 1)

@@ -1,8 +1,8 @@
 """k-means on a projected release, with the known noise taken into account.
 
-Rows are denoised first (`denoise`), which frees the assignment from directions that hold noise only;
-centres and the within-cluster spread are then read off the released rows with the noise subtracted:
-a centre carries s2 / size of noise a coordinate, the spread (n - clusters) k s2 in all.
+Rows are assigned in the directions that rise above the noise edge (`denoise.signal_directions`); centres
+and the within-cluster spread are then read off the released rows with the noise subtracted: a centre
+carries s2 / size of noise a coordinate, the spread (n - clusters) k s2 in all.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 
 from adumbra.errors import require
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.denoise import fit_denoiser
+from adumbra.postprocess.denoise import signal_directions
 from adumbra.postprocess.distances import DistanceModel
 
 MOST_STEPS = 100
@@ -31,11 +31,11 @@ class Clusters:
 def kmeans(
     model: DistanceModel, released: Array, clusters: int, *, sample_seed: int = 0, restarts: int = 8
 ) -> Clusters:
-    """Lloyd's algorithm from k-means++ starts on the denoised rows; the best of `restarts`."""
+    """Lloyd's algorithm from k-means++ starts, where there is signal; the best of `restarts`."""
     n, k = released.shape
     require(1 <= clusters <= n, f"clusters={clusters}: must lie between 1 and the {n} rows")
     require(restarts >= 1, f"restarts={restarts}: must be at least 1")
-    rows = fit_denoiser(model, released).rows(released) if n > k else released
+    rows = released @ signal_directions(model, released) if n > k else released
     rng = np.random.default_rng(sample_seed)
     runs = [_lloyd(rows, _plus_plus(rows, clusters, rng)) for _ in range(restarts)]
     labels = min(runs, key=lambda run: run[1])[0]
