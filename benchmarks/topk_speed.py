@@ -82,10 +82,9 @@ def compare(given):
             draw(path, config, given.columns)
             seconds = best(lambda config=config: draw(path, config, given.columns), given.repeat)
             label = f"top-k {method}, delta={delta:g}"
-            times, ratios = seconds, seconds / base
-            print(
-                f"{label:36s} {times[0]:6.3f} s {times[1]:6.3f} s   ratios {ratios[0]:.2f} {ratios[1]:.2f}"
-            )
+            (clock, processor), ratios = seconds, seconds / base
+            shown = f"{clock:6.3f} s {processor:6.3f} s   ratios {ratios[0]:.2f} {ratios[1]:.2f}"
+            print(f"{label:36s} {shown}")
 
 
 def stream(total, columns):
