@@ -3,7 +3,8 @@
 import pytest
 
 from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, Unsupported
-from adumbra.privacy.ledger import Currency, Population
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.privacy.ledger import Currency, Population, accounts
 from adumbra.relations import Neighbours, Unit
 from support.ledger import ROW, ask, register, reserve, run
 
@@ -65,6 +66,15 @@ def test_the_largest_that_a_gaussian_refusal_prints_passes(ledger, delta):
     with pytest.raises(BudgetRefused):
         reserve(ledger, epsilon=largest * 1.0001, delta=delta)  # and it is nearly the largest
     reserve(ledger, epsilon=largest, delta=delta)
+
+
+@pytest.mark.parametrize("mu", [1e4, 90.0, 1.0])
+def test_a_huge_spend_is_refused_by_the_gate_itself(ledger, mu):
+    register(ledger, epsilon=1.0, delta=1e-6)
+    huge = PrivacyGuarantee(unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, mu=mu, delta=1e-6)
+    with pytest.raises(BudgetRefused, match="1.0 left"), ledger._acts() as chain:
+        accounts.charge(chain, "people", huge)  # without the look before the lock
+    assert ledger.show("people")[0].spent_units == 0
 
 
 def test_children_charge_every_ancestor(ledger):

@@ -27,7 +27,7 @@ def used(ledger, tmp_path):
 
 
 def _tenth():
-    from support.ledger import ask  # noqa: PLC0415
+    from support.ledger import ask
 
     return ask(0.1)
 

@@ -160,6 +160,24 @@ def test_a_forked_child_makes_its_own_connections(ledger):
     ledger.verify()
 
 
+def test_another_process_id_means_another_engine(ledger, monkeypatch):
+    register(ledger)
+    ours = ledger._store._engine
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    reserve(ledger)
+    assert ledger._store._engine is not ours
+    ledger._store.close()
+    monkeypatch.undo()
+    reserve(ledger)
+    ours.dispose()
+    memory = memory_ledger()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(LedgerError, match="made in another process; use a ledger file"):
+        memory.verify()
+    monkeypatch.undo()
+    memory.close()
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_ledger_in_memory_is_not_shared_with_a_fork():
     ledger = memory_ledger()
