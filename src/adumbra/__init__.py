@@ -13,11 +13,12 @@ from adumbra.version import __version__
 
 if TYPE_CHECKING:
     from adumbra.data.schema import Schema
-    from adumbra.estimators import DPPro, JLLaplace, RONGauss
+    from adumbra.estimators import DPPro, JLLaplace, RONGauss, TopKColumns
     from adumbra.mechanisms.base import Plan
     from adumbra.mechanisms.dppro import DPProConfig
     from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
     from adumbra.mechanisms.ron_gauss import RONGaussConfig
+    from adumbra.mechanisms.topk import TopKConfig
     from adumbra.privacy.guarantee import PrivacyGuarantee
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
     from adumbra.release.artifact import Release
@@ -37,6 +38,8 @@ _HOMES = {
     "RONGaussConfig": "adumbra.mechanisms.ron_gauss",
     "Release": "adumbra.release.artifact",
     "Schema": "adumbra.data.schema",
+    "TopKColumns": "adumbra.estimators",
+    "TopKConfig": "adumbra.mechanisms.topk",
     "create_ledger": "adumbra.privacy.ledger",
     "load": "adumbra.release.storage",
     "open_ledger": "adumbra.privacy.ledger",
@@ -58,6 +61,8 @@ __all__ = [
     "RONGaussConfig",
     "Release",
     "Schema",
+    "TopKColumns",
+    "TopKConfig",
     "__version__",
     "create_ledger",
     "load",

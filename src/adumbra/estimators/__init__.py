@@ -2,5 +2,6 @@
 
 from adumbra.estimators.projection import DPPro, JLLaplace
 from adumbra.estimators.ron_gauss import RONGauss
+from adumbra.estimators.topk import TopKColumns
 
-__all__ = ["DPPro", "JLLaplace", "RONGauss"]
+__all__ = ["DPPro", "JLLaplace", "RONGauss", "TopKColumns"]
