@@ -30,7 +30,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     delta: Delta = 0.0,
     option: Options = None,
     data: Annotated[
-        str | None, typer.Option("--data", help="Only its column names are read, to expand patterns.")
+        str | None, typer.Option("--data", help="Only names and a public row count are read.")
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -39,10 +39,12 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     from adumbra.cli.options import make_config
     from adumbra.data.schema import Schema
     from adumbra.data.sources import open_source
+    from adumbra.data.watched import WatchedSource
 
     config = make_config(method, epsilon, delta, option or [])
     declared = Schema.read(schema)
-    planned = workflow.plan(config, declared if data is None else open_source(data, declared).schema)
+    known = declared if data is None else WatchedSource(open_source(data, declared)).schema
+    planned = workflow.plan(config, known)
     if json:
         typer.echo(json_module.dumps(plan_facts(planned), indent=2))
     else:
@@ -91,9 +93,10 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     from adumbra.cli.options import make_config
     from adumbra.data.schema import Schema
     from adumbra.data.sources import open_source
+    from adumbra.data.watched import WatchedSource
 
     config = make_config(method, epsilon, delta, option or [])
-    source = open_source(data, Schema.read(schema))
+    source = WatchedSource(open_source(data, Schema.read(schema)))
     planned = workflow.plan(config, source.schema)
     if not json:
         show_plan(planned)

@@ -4,6 +4,7 @@ The ledger's tripwire watches the paid pass this way; what it sees goes to the p
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,18 +17,21 @@ from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
 class WatchedSource:
     """Delegates to a source; `see` gets each block of table rows once, as integers of 0 to 2^15."""
 
-    def __init__(self, source: Source, see: Callable[[Array], None]) -> None:
+    def __init__(self, source: Source, see: Callable[[Array], None] = lambda _: None) -> None:
         self._source = source
-        self._see = see
+        self.see = see
         self._seen = False
+        self._schema = source.schema
+        if self._schema.rows is None and source.public_rows() is not None:
+            self._schema = replace(self._schema, rows=source.public_rows())
         limits = np.array([column.limits for column in source.schema.columns]).reshape(-1, 2)
         self._lower = limits[:, 0]
         self._scale = 2.0**ROW_BITS / np.maximum(limits[:, 1] - limits[:, 0], np.finfo(float).tiny)
 
     @property
     def schema(self) -> Schema:
-        """The source's own."""
-        return self._source.schema
+        """The source's own, with the number of rows where that is public."""
+        return self._schema
 
     @property
     def width(self) -> int:
@@ -46,7 +50,7 @@ class WatchedSource:
             if watching and isinstance(batch, Batch):
                 for first in range(0, len(batch), NOISE_BLOCK):  # small pieces stay in the cache
                     piece = batch.values[first : first + NOISE_BLOCK]
-                    self._see(np.rint((piece - self._lower) * self._scale))
+                    self.see(np.rint((piece - self._lower) * self._scale))
             yield batch
         self._seen = self._seen or watching
 
