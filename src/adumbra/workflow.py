@@ -17,10 +17,12 @@ from adumbra.data.watched import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, LedgerError, require
-from adumbra.mechanisms import dppro, jl_laplace, ron_gauss, topk
+from adumbra.mechanisms import dppro, jl_laplace, lda, pca, ron_gauss, topk
 from adumbra.mechanisms.base import Draft, Plan
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+from adumbra.mechanisms.lda import LDAConfig
+from adumbra.mechanisms.pca import PCAConfig
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.grant import Grant
@@ -31,7 +33,7 @@ from adumbra.release.storage import load, write_staged
 from adumbra.report.page import render
 from adumbra.version import __version__
 
-Config = DPProConfig | JLLaplaceConfig | RONGaussConfig | TopKConfig
+Config = DPProConfig | JLLaplaceConfig | LDAConfig | PCAConfig | RONGaussConfig | TopKConfig
 
 LIMITS = (
     "The guarantee covers this folder; whatever else is published about the same people adds to it.",
@@ -48,6 +50,10 @@ def plan(config: Config, schema: Schema) -> Plan:
             return dppro.plan(config, schema)
         case JLLaplaceConfig():
             return jl_laplace.plan(config, schema)
+        case LDAConfig():
+            return lda.plan(config, schema)
+        case PCAConfig():
+            return pca.plan(config, schema)
         case RONGaussConfig():
             return ron_gauss.plan(config, schema)
         case TopKConfig():
@@ -62,6 +68,10 @@ def draw(source: Source, config: Config, *, engine: Engine, grant: Grant) -> Dra
             return dppro.release(source, config, engine=engine, grant=grant)
         case JLLaplaceConfig():
             return jl_laplace.release(source, config, engine=engine, grant=grant)
+        case LDAConfig():
+            return lda.release(source, config, engine=engine, grant=grant)
+        case PCAConfig():
+            return pca.release(source, config, engine=engine, grant=grant)
         case RONGaussConfig():
             return ron_gauss.release(source, config, engine=engine, grant=grant)
         case TopKConfig():
@@ -84,7 +94,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
     """Pay, draw, seal and publish one release into the new folder `out`."""
     target = Path(out)
     require(not target.exists(), f"out={target}: exists already; choose a new folder")
-    source = open_source(data, schema)
+    source = WatchedSource(open_source(data, schema))
     planned = plan(config, source.schema)
     pin = source.pin()
     request = {"config": config_facts(config), "schema": source.schema.digest()}
@@ -92,8 +102,8 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
         entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
         grant = book.draw(entry, planned.purposes)
         fingerprint = book.fingerprint(max(len(source.schema.columns), 1))
-        watched = WatchedSource(source, fingerprint.update)
-        draft = draw(watched, config, engine=engine or LocalEngine(), grant=grant)
+        source.see = fingerprint.update
+        draft = draw(source, config, engine=engine or LocalEngine(), grant=grant)
         card = build_card(
             method=planned.method,
             config=config_facts(config),
@@ -113,7 +123,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
         digest = write_staged(staged, tables=draft.tables, arrays=draft.arrays, card=card, page=render)
         if source.pin() != pin:
             raise LedgerError(f"entry={entry}: the data changed while it was read; nothing is published")
-        if watched.is_seen:
+        if source.is_seen:
             book.record_fingerprint(entry, fingerprint)
         book.seal(entry, staged=staged, digest=digest)
         book.publish(entry, target)

@@ -17,9 +17,19 @@ def config_classes() -> dict[str, type]:
     """The methods by the name that the command line gives them."""
     from adumbra.mechanisms.dppro import DPProConfig
     from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+    from adumbra.mechanisms.lda import LDAConfig
+    from adumbra.mechanisms.pca import PCAConfig
     from adumbra.mechanisms.ron_gauss import RONGaussConfig
+    from adumbra.mechanisms.topk import TopKConfig
 
-    return {"dppro": DPProConfig, "jl-laplace": JLLaplaceConfig, "ron-gauss": RONGaussConfig}
+    return {
+        "dppro": DPProConfig,
+        "jl-laplace": JLLaplaceConfig,
+        "lda": LDAConfig,
+        "pca": PCAConfig,
+        "ron-gauss": RONGaussConfig,
+        "top-k": TopKConfig,
+    }
 
 
 def make_config(method: str, epsilon: float, delta: float, options: list[str]) -> "Config":

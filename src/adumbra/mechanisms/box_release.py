@@ -1,0 +1,133 @@
+"""What PCA and LDA publishing share: the joint moments of box-bounded rows, noised once.
+
+    pure            discrete Laplace of scale joint L1 / epsilon on every released coordinate
+    (eps, delta)    rounded normal, isometric: sigma on x_i^2, sigma/sqrt2 on products, ...
+
+Proof       box_release.proof.md, of `calibrate_moments` and `draw_moments`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adumbra.data.batch import Batch
+from adumbra.data.encode import Encoder
+from adumbra.data.schema import Schema
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.errors import Unsupported
+from adumbra.mechanisms.base import Calibrated, Noise, calibrate_gaussian, calibrate_laplace
+from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen, product_upper, sum_upper
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.noise import add_gaussian, add_laplace
+from adumbra.relations import Neighbours, Unit
+from adumbra.statistics.box_moments import (
+    ONE,
+    BoxMoments,
+    BoxRows,
+    BoxShape,
+    Kind,
+    box_rows,
+    complete,
+    shape_of,
+    sigma_factors,
+)
+from adumbra.statistics.moments import require_no_overflow
+
+PURPOSE = "moments"
+LARGEST_BITS = 51  # a noised coordinate has at most 2^51 grid steps before the noise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentNoise:
+    """The statistic with its calibrated noise."""
+
+    statistic: BoxMoments
+    neighbours: Neighbours
+    pure: bool
+    scale: Calibrated
+
+    def entry(self) -> Noise:
+        """The noise as the card prints it: of a square of a number; products have it over sqrt 2."""
+        return Noise(
+            purpose=PURPOSE,
+            distribution="laplace" if self.pure else "gaussian",
+            scale=self.scale.scale,
+            sensitivity=self.scale.sensitivity,
+            grid=2.0**self.scale.exponent,
+        )
+
+    def deviation(self, kind: Kind) -> float:
+        """The standard deviation of the noise of one kind of coordinate."""
+        if self.pure:
+            return float(self.scale.scale * np.sqrt(2.0))
+        return float(self.scale.scale * sigma_factors(self.statistic.shape)[kind])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyMoments:
+    """Released numbers: everything after this is public arithmetic."""
+
+    matrix: Array  # size x size, symmetric: sums of z z^T with class sums and class counts beside them
+    rows: float  # the public number of rows, or the noisy one
+
+
+def require_rows_unit(schema: Schema, method: str) -> None:
+    """Refuse the element unit: one cell moves many moments, and nobody has proved how many."""
+    if schema.unit is not Unit.ROW:
+        raise Unsupported(f"unit={schema.unit}: {method} sums whole rows; declare unit='row'")
+
+
+def calibrate_moments(
+    schema: Schema, encoder: Encoder, amount: float, *, pure: bool, classes: int
+) -> MomentNoise:
+    """Noise for epsilon = amount (pure) or mu = amount.
+
+    The value may be rounded to 2**floor first, so that no coordinate exceeds 2^51 steps however many
+    rows the schema allows; that rounding is in the sensitivity.
+    """
+    require_no_overflow(ONE**2, schema.row_limit)
+    statistic = BoxMoments(shape_of(encoder, classes=classes))
+    bound, rounding = statistic.sensitivity(schema.neighbours), statistic.roundings(schema.neighbours)
+    floor = max(statistic.exponent, schema.row_limit.bit_length() - LARGEST_BITS)
+    change, unit = (bound.l1, rounding[0]) if pure else (bound.l2, rounding[1])
+    if floor > statistic.exponent:
+        change = sum_upper(change, product_upper(2.0**floor, unit))
+    calibrate = calibrate_laplace if pure else calibrate_gaussian
+    scale = calibrate(change, amount, exponent=floor, rounding=unit)
+    return MomentNoise(statistic=statistic, neighbours=schema.neighbours, pure=pure, scale=scale)
+
+
+def draw_moments(
+    source: Source, encoder: Encoder, noise: MomentNoise, *, engine: Engine, grant: Grant
+) -> NoisyMoments:
+    """Fold the exact moments, pick what is released, add the noise once."""
+    statistic, shape = noise.statistic, noise.statistic.shape
+
+    def prepare(batch: Batch) -> BoxRows:
+        labels = encoder.labels(batch) if shape.classes else None
+        return box_rows(encoder.encode(batch), shape, labels)
+
+    exact = engine.fold(source, prepare, statistic, stage="private moments")
+    places = statistic.coordinates(noise.neighbours)
+    chosen = Lattice(np.ascontiguousarray(exact.units[places[0], places[1]]), exact.exponent)
+    ready, key = coarsen(chosen, noise.scale.exponent), grant.key(PURPOSE)
+    if noise.pure:
+        noisy = add_laplace(ready, noise.scale.scale, key)
+    else:
+        noisy = add_gaussian(ready, noise.scale.scale * sigma_factors(shape)[places[2]], key)
+    matrix = complete(noisy.to_float(), places, shape)
+    counts = np.arange(shape.width, shape.size)
+    if noise.neighbours.rows_are_public:  # every row has one class column, so their sum is n itself
+        rows = float(exact.units[counts, counts].sum() >> 2 * ROW_BITS)
+    else:
+        rows = max(float(matrix[counts, counts].sum()), 1.0)
+    return NoisyMoments(matrix=matrix, rows=max(rows, 1.0))
+
+
+def box_limits(shape: BoxShape) -> tuple[Array, Array]:
+    """The public range of each encoded column."""
+    low, high = np.full(shape.width, -0.5), np.full(shape.width, 0.5)
+    for group in shape.groups:
+        low[group], high[group] = 0.0, 1.0
+    return low, high

@@ -1,0 +1,137 @@
+"""Publish every row through its leading private directions, in the input's order and columns.
+
+    1  sums and second moments, jointly, with noise (`box_release`)             a share of the budget
+    2  mean, top-k directions U of the noisy covariance: post-processing
+    3  (x - mean) U + noise for each row, at the exact sensitivity of U or clipped at a radius: the rest
+    4  mean + noisy U^T, categories by the largest value of their group, numbers within their bounds
+
+With `output="sample"` all goes to 1 and rows are drawn from the synopsis N(mean, U V U^T).
+
+Guarantee   pure epsilon (discrete Laplace) or mu-GDP (rounded normal); unit row; replace-one, and for a
+            sample add-remove too. Holds for any input.
+Reference   Jiang, Ji, Wang, Mohammed, Cheng, Ohno-Machado: Differential-private data publishing through
+            component analysis, Trans. Data Privacy 6, 2013. Its sensitivity for categories is too small.
+Proof       pca.proof.md, of `calibrate_rows` and `release`; box_release.proof.md, of the moments.
+Limits      One row is released with noise for one row: below an epsilon that `plan` prints, publishing
+            the mean alone (n_components=0) has the smaller error whatever the data are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.encode import Encoder
+from adumbra.data.schema import Schema
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.errors import Unsupported, require
+from adumbra.mechanisms.base import Draft, Noise, Plan, stream_of
+from adumbra.mechanisms.box_release import (
+    PURPOSE,
+    MomentNoise,
+    NoisyMoments,
+    box_limits,
+    calibrate_moments,
+    draw_moments,
+    require_rows_unit,
+)
+from adumbra.mechanisms.pca_plan import PCAConfig, budget_parts, row_expectations
+from adumbra.mechanisms.pca_rows import ROWS, calibrate_rows, row_function
+from adumbra.postprocess.decode import decode_rows, table_schema
+from adumbra.postprocess.subspace import Subspace, leading_subspace, sample_subspace
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.guarantee import gaussian
+from adumbra.relations import Neighbours
+from adumbra.release.storage import TableStream
+from adumbra.statistics.box_moments import BoxShape
+
+__all__ = ["METHOD", "PCAConfig", "plan", "release", "settle"]
+
+METHOD = "pca"
+
+
+def settle(config: PCAConfig, schema: Schema) -> tuple[Encoder, MomentNoise]:
+    """The public encoding (a label is a column like any other) and the noise of the moments."""
+    require_rows_unit(schema, "PCA publishing")
+    if schema.neighbours is Neighbours.ADD_REMOVE and config.output == "rows":
+        raise Unsupported(
+            "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one, "
+            "or use output=sample"
+        )
+    encoder = Encoder(replace(schema, label=None))
+    k, width = config.n_components, encoder.width
+    require(k <= width, f"n_components={k}: must be at most the {width} encoded columns")
+    noise = calibrate_moments(schema, encoder, budget_parts(config)[0], pure=config.pure, classes=0)
+    return encoder, noise
+
+
+def plan(config: PCAConfig, schema: Schema) -> Plan:
+    """Cost, noise, and when the mean alone is better than any row, from public numbers only."""
+    encoder, noise = settle(config, schema)
+    entries: tuple[Noise, ...] = (noise.entry(),)
+    told = row_expectations(config, encoder) if config.noisy_rows else None
+    return Plan(
+        method=METHOD,
+        guarantee=gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours),
+        purposes=(PURPOSE, ROWS) if told else (PURPOSE,),
+        noise=(*entries, told.worst) if told else entries,
+        expected=told.expected if told else {},
+        notes=told.notes if told else (),
+        details={
+            "encoded_columns": encoder.width,
+            "squared_noise_by_n_components": told.table if told else [],
+        },
+    )
+
+
+def find_subspace(config: PCAConfig, shape: BoxShape, noisy: NoisyMoments) -> Subspace:
+    """The mean inside its box and the leading directions: post-processing."""
+    width, (low, high) = shape.width, box_limits(shape)
+    mean = np.clip(noisy.matrix[:width, width] / noisy.rows, low, high)
+    return leading_subspace(mean, noisy.matrix[:width, :width] / noisy.rows, config.n_components)
+
+
+def release(source: Source, config: PCAConfig, *, engine: Engine, grant: Grant) -> Draft:
+    """Draw the moments, then stream the rows (or sample them); the grant was paid before."""
+    encoder, noise = settle(config, source.schema)
+    noisy = draw_moments(source, encoder, noise, engine=engine, grant=grant)
+    shape = noise.statistic.shape
+    found = find_subspace(config, shape, noisy)
+    entries: tuple[Noise, ...] = (noise.entry(),)
+    table: pa.Table | TableStream
+    if config.output == "sample":
+        rows = config.synthetic_rows or max(1, round(noisy.rows))
+        drawn = sample_subspace(found, rows, np.random.default_rng(config.sample_seed))
+        table = decode_rows(encoder, drawn)
+    elif len(found.variances) == 0:
+        table = decode_rows(encoder, np.tile(found.mean, (round(noisy.rows), 1)))
+    else:
+        rows_noise = calibrate_rows(config, shape, found)
+        found = Subspace(found.mean, rows_noise.basis.to_float(), found.variances)
+        function = row_function(config, encoder, shape, found, rows_noise, grant)
+        blocks = engine.map_blocks(source, function, stage="noisy rows")
+        entries = (*entries, rows_noise.entry())
+        table = stream_of(table_schema(encoder), _record_batches(blocks))
+    return Draft(
+        tables={"data": table},
+        arrays={
+            "mean": found.mean,
+            "components": np.ascontiguousarray(found.directions.T),
+            "variances": found.variances,
+            "noisy_sums": noisy.matrix,
+            "rows": np.array([noisy.rows]),
+        },
+        noise=entries,
+        facts={
+            "encoded_columns": list(encoder.names),
+            "components_found": len(found.variances),
+            "rows": "one for each input row, in its order" if config.output == "rows" else "synthetic",
+        },
+    )
+
+
+def _record_batches(blocks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+    for block in blocks:
+        yield from block.to_batches()

@@ -1,0 +1,115 @@
+"""Rows whose class means and second moments follow given ones: the greedy sampler of the LDA paper.
+
+    row i, class c:  make  s_c + y - t_c mu_c  and  Q + y y^T - i E  small, one feature of y at a time
+
+Categories first (each level is tried, numbers stand at their class mean), then numbers. Classes come by
+quota. `loss="absolute"` is the paper's; `"squared"` has the same steps, and its moments converge. All of
+it is arithmetic on released numbers without randomness, and numba and numpy give the same rows.
+"""
+
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeVar, cast
+
+import numpy as np
+
+from adumbra.errors import require
+from adumbra.numerics import ROW_BITS, Array, Ints
+from adumbra.postprocess import greedy_absolute, greedy_squared
+
+Loss = Literal["squared", "absolute"]
+Engine = Literal["numba", "numpy"]
+SamplerT = TypeVar("SamplerT", bound=Callable[..., object])
+
+ONE = 2**ROW_BITS
+HALF = 2 ** (ROW_BITS - 1)
+SUM_WEIGHT = 2.0  # of a class sum: as much as a product, which the symmetric matrix holds twice
+_ROOM = 2**31  # rows x columns: sums of residuals (each below rows * 2^31) stay inside int64
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What the rows are to reproduce, in the encoder's columns; numbers lie in [-1/2, 1/2]."""
+
+    shares: Array  # of each class, above 0, sum 1
+    means: Array  # classes x width
+    second: Array  # width x width: the average of y y^T over all classes
+    numeric: tuple[int, ...]
+    groups: tuple[slice, ...]
+
+
+def sampler_engine() -> str:
+    """The form that runs: "numba" where it is installed, else "numpy"; ADUMBRA_NOISE forces one."""
+    forced = os.environ.get("ADUMBRA_NOISE", "")
+    return forced or ("numba" if importlib.util.find_spec("numba") else "numpy")
+
+
+def greedy_rows(
+    targets: Targets, rows: int, *, loss: Loss = "squared", engine: Engine | None = None
+) -> tuple[Array, Ints]:
+    """`rows` encoded rows and their class codes."""
+    width = len(targets.second)
+    require(rows >= 1, f"rows={rows}: must be at least 1")
+    require(
+        rows * width < _ROOM, f"rows={rows}: with {width} columns ask for less than {_ROOM // width}"
+    )
+    labels = class_order(targets.shares, rows)
+    high = np.full(width, HALF)
+    low = -high
+    for group in targets.groups:
+        low[group], high[group] = 0, ONE
+    means = np.clip(np.rint(targets.means * ONE), -(2.0**30), 2.0**30)
+    second = np.clip(np.rint(targets.second * ONE * ONE), -(2.0**31), 2.0**31)
+    start = np.clip(means, low, high)
+    starts: Ints = np.array([group.start for group in targets.groups], np.int64)
+    stops: Ints = np.array([group.stop for group in targets.groups], np.int64)
+    numeric: Ints = np.array(targets.numeric, np.int64)
+    compiled = (engine or sampler_engine()) == "numba"
+    if loss == "absolute":
+        absolute = compiled_absolute() if compiled else greedy_absolute.sample_arrays
+        whole = (means.astype(np.int64), second.astype(np.int64), start.astype(np.int64))
+        return absolute(labels, *whole, numeric, starts, stops, ONE).astype(np.float64) / ONE, labels
+    squared = compiled_squared() if compiled else greedy_squared.sample_arrays
+    real = (means / ONE, second / ONE**2, start / ONE)
+    steps = greedy_squared.STEPS
+    return squared(labels, *real, numeric, starts, stops, ONE, SUM_WEIGHT, steps), labels
+
+
+def class_order(shares: Array, rows: int) -> Ints:
+    """The class of each row: the one furthest behind its share, so that quotas hold all along.
+
+    Shares become whole numbers first: no float decides.
+    """
+    quotas = np.maximum(np.rint(shares / shares.sum() * 2.0**31), 1.0).astype(np.int64)
+    total, taken = int(quotas.sum()), np.zeros(len(quotas), np.int64)
+    order = np.empty(rows, np.int64)
+    for i in range(rows):
+        c = int(np.argmax(quotas * (i + 1) - taken * total)) if len(quotas) > 1 else 0
+        taken[c] += 1
+        order[i] = c
+    return order
+
+
+@lru_cache(maxsize=1)
+def compiled_absolute() -> greedy_absolute.Sampler:
+    """The loop with absolute errors as machine code."""
+    return _compiled(greedy_absolute.sample_loop)
+
+
+@lru_cache(maxsize=1)
+def compiled_squared() -> greedy_squared.Sampler:
+    """The loop with squared errors as machine code."""
+    return _compiled(greedy_squared.sample_loop)
+
+
+def _compiled(function: SamplerT) -> SamplerT:
+    """Compile, cached on disk where there is a writable place."""
+    import numba  # noqa: PLC0415  (optional, and slow to import)
+
+    try:
+        return cast("SamplerT", numba.njit(nogil=True, cache=True)(function))
+    except RuntimeError:  # numba found no writable place for its cache
+        return cast("SamplerT", numba.njit(nogil=True)(function))
