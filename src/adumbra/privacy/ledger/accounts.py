@@ -116,6 +116,7 @@ def _require_alike(child: Population, parent: Population) -> None:
 def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int]:
     """What each account would pay; a guarantee that does not fit is refused with the reason."""
     people = accounts[0].population
+    PrivacyGuarantee.from_dict(guarantee.to_dict())  # a forged object (negative, NaN, ...) stops here
     if (guarantee.unit, guarantee.neighbours) != (people.unit, people.neighbours):
         raise Unsupported(
             f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered "
