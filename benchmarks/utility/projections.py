@@ -370,9 +370,7 @@ def retail(arguments):
     estimate, means = centroid_distance(model, rows_out[with_top], rows_out[without])
     exact = float(np.sum((x[with_top].mean(axis=0) - x[without].mean(axis=0)) ** 2))
     error = float(means.standard_error(np.array(estimate)))
-    print(
-        "\nGroups still answer at epsilon=1: rows with and without the top item (grouped by private truth)"
-    )
+    print("\nGroups answer at epsilon=1: rows with and without the top item (grouped by private truth)")
     print(f"squared distance of their means {estimate:.3f} +- {error:.3f}, true {exact:.3f}")
 
 
@@ -390,7 +388,7 @@ def denoising(arguments):
             open_source(x, schema), DPProConfig(n_components=20, epsilon=epsilon, delta=1e-6), dppro
         )
         fitted = fit_denoiser(model, rows_out)
-        exact = x @ public_matrix("sphere", d, 20, matrix_seed=0).to_float()
+        exact = x @ public_matrix("sparse", d, 20, matrix_seed=0).to_float()
         plain, shrunk = (
             pair_distances(model, rows_out[i], rows_out[j]),
             fitted.pair_distances(rows_out[i], rows_out[j]),

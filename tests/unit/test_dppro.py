@@ -17,6 +17,7 @@ from adumbra.mechanisms import dppro, projected
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.postprocess.distances import DistanceModel
 from adumbra.relations import Neighbours, Unit
+from adumbra.statistics.projections import element_sensitivity
 from support.accounting import curve
 from support.projection import SetSource, items, mixed, numbers, released, set_batch
 
@@ -84,7 +85,16 @@ def test_sigma_is_the_analytic_gaussian_at_the_sensitivity_and_never_below(epsil
     space = projected.row_space(schema, None)
     lengths = np.linalg.norm(dppro.draw_matrix(setting, space).to_float(), axis=1)
     exact = lengths.max() if unit == "element" else 2 * projected.clip_radius("haar", 30, 20)
-    assert exact * (1 - 1e-15) <= noise.sensitivity <= exact * (1 + 1e-6)  # the grid is in it
+    assert exact * (1 - 1e-15) <= noise.sensitivity <= exact * (1 + 1e-9)
+
+
+def test_a_dense_matrix_pays_for_the_rounding_to_its_grid():
+    schema, setting = numbers(30, "element"), config(family="sphere")
+    noise = dppro.plan(setting, schema).noise[0]
+    matrix = dppro.draw_matrix(setting, projected.row_space(schema, None))
+    exact = element_sensitivity(matrix).l2
+    assert noise.sensitivity >= exact + noise.grid * math.sqrt(6) * (1 - 1e-12)
+    assert noise.sensitivity <= exact * (1 + 1e-7)
 
 
 def test_at_epsilon_one_the_noise_is_3_731_sensitivities_where_theorem_2_asks_4_862():
@@ -114,10 +124,12 @@ def test_the_clip_grid_is_the_one_that_the_clip_uses(radius):
 def test_families_follow_the_unit():
     choose = projected.default_family
     rows, cells = (projected.row_space(numbers(30, unit), None) for unit in ("row", "element"))
-    assert choose("auto", rows, 30, element="sphere") == "haar"
-    assert choose("auto", rows, 31, element="sphere") == "gaussian"
-    assert choose("auto", cells, 6, element="sphere") == "sphere"
-    assert choose("gaussian", cells, 6, element="sphere") == "gaussian"
+    assert choose("auto", rows, 30, grouped="sphere") == "haar"
+    assert choose("auto", rows, 31, grouped="sphere") == "gaussian"
+    assert choose("auto", cells, 6, grouped="sphere") == "sparse"
+    categories = projected.row_space(mixed("element"), None)
+    assert choose("auto", categories, 6, grouped="sphere") == "sphere"
+    assert choose("gaussian", cells, 6, grouped="sphere") == "gaussian"
 
 
 @pytest.mark.parametrize("unit", ["row", "element"])

@@ -63,7 +63,7 @@ class DPProConfig:
     epsilon: float
     delta: float
     row_norm: float | None = None  # row unit: longer encoded rows are scaled down to it
-    family: str = "auto"  # sphere for elements, haar for rows; "gaussian" is the paper's choice
+    family: str = "auto"  # see `default_family`; "gaussian" is the paper's choice
     nonzeros: int = 1  # entries a row of the sparse family
     clip_tail: float = CLIP_TAIL  # row unit: expected share of rows that the radius shortens
     matrix_seed: int = 0  # public: a reader rebuilds R from it
@@ -81,7 +81,7 @@ class DPProConfig:
 
 def draw_matrix(config: DPProConfig, space: RowSpace) -> PublicMatrix:
     """The public matrix of a config: the same for everybody."""
-    family = default_family(config.family, space, config.n_components, element="sphere")
+    family = default_family(config.family, space, config.n_components, grouped="sphere")
     return public_matrix(
         family,
         space.width,

@@ -68,7 +68,7 @@ class JLLaplaceConfig:
     epsilon: float
     delta: float = 0.0  # the guarantee is pure
     row_norm: float | None = None  # row unit: longer encoded rows are scaled down to it
-    family: str = "auto"  # count-sketch for elements, haar for rows; "gaussian" is the paper's choice
+    family: str = "auto"  # see `default_family`; "gaussian" is the paper's choice
     nonzeros: int = 1  # entries a row of the sparse family
     clip_tail: float = CLIP_TAIL  # row unit: expected share of rows that the radius shortens
     distance_guess: float | None = None  # a public guess of a squared distance, for the plan alone
@@ -94,7 +94,7 @@ class LaplaceNoise:
 
 def draw_matrix(config: JLLaplaceConfig, space: RowSpace, key: NoiseKey) -> PublicMatrix:
     """Draw the matrix from a secret stream, front to back; a retry under one key repeats it."""
-    family = default_family(config.family, space, config.n_components, element="sparse")
+    family = default_family(config.family, space, config.n_components, grouped="sparse")
     shape = f"{family} {space.width} {config.n_components} {config.nonzeros}"
     key.claim(hashlib.sha256(shape.encode()).digest())
     position = 0
@@ -109,7 +109,7 @@ def draw_matrix(config: JLLaplaceConfig, space: RowSpace, key: NoiseKey) -> Publ
 
 def preview_matrix(config: JLLaplaceConfig, space: RowSpace) -> PublicMatrix:
     """A public matrix of the same law, for plans; never the one that is used."""
-    family = default_family(config.family, space, config.n_components, element="sparse")
+    family = default_family(config.family, space, config.n_components, grouped="sparse")
     return public_matrix(
         family, space.width, config.n_components, matrix_seed=0, nonzeros=config.nonzeros
     )

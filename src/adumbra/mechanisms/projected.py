@@ -118,15 +118,17 @@ def clip_exponent(radius: float) -> int:
     return math.frexp(radius)[1] - CLIP_BITS
 
 
-def default_family(family: str, space: RowSpace, n_components: int, *, element: str) -> str:
+def default_family(family: str, space: RowSpace, n_components: int, *, grouped: str) -> str:
     """The family asked for, or the best proven one for the unit.
 
-    For rows haar has the smallest radius and the smallest variance of all, but needs k <= d.
+    For elements the count-sketch has norm 1 in L1 and in L2, exactly and for any k; `grouped` is taken
+    where one-hot groups make differences of its rows count. For rows haar has the smallest radius and
+    the smallest variance of all, but needs k <= d.
     """
     if family != "auto":
         return family
     if space.unit is Unit.ELEMENT:
-        return element
+        return grouped if space.groups else "sparse"
     return "haar" if n_components <= space.width else "gaussian"
 
 
