@@ -1,7 +1,7 @@
 """A lower bound on epsilon by attack: an event on a worst-case pair, at confidence 1 - 1e-9.
 
 Sound mechanisms must stay below their claim; planted faults must be caught by the same harness. (That
-replace-one under the constants of add-remove is caught is shown exactly: tests/property/test_topk_svt.py,
+replace-one under the constants of add-remove is caught is shown exactly: property/test_topk_svt.py,
 test_topk_joint.py, and below for the exponential mechanism.)
 """
 
@@ -10,11 +10,11 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import beta
-from support.topk import DirectEngine, full, item_source, release_of
 
 from adumbra.mechanisms.topk import Method, TopKConfig, methods, phases, plan
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import TruncatedCounts
+from support.topk import DirectEngine, full, item_source, release_of
 
 CONFIDENCE = 1 - 1e-9
 WIDTH = 40

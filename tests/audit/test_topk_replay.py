@@ -1,17 +1,17 @@
 """Record the noise on a table and replay it on a hostile neighbour.
 
-If the two releases then differ, something private went around the noise; and the exact values that met the
-noise must differ by no more than the sensitivity that calibrated it.
+If the two releases then differ, something private went around the noise; and the exact values that met
+the noise must differ by no more than the sensitivity that calibrated it.
 """
 
 import numpy as np
 import pytest
-from support.topk import item_source, market, release_of
 
 from adumbra.mechanisms.topk import Method, TopKConfig, plan
 from adumbra.mechanisms.topk.config import Step, budget_of
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
 from adumbra.relations import Neighbours
+from support.topk import item_source, market, release_of
 
 WIDTH = 30
 BASE = market(300, WIDTH, seed=4)

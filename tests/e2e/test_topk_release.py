@@ -1,11 +1,10 @@
-"""Top-k from files to a verified release, and the same exact sums from every format, block and thread count."""
+"""Top-k from files to a verified release; the same exact sums from every format, block and thread."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csr_array
-from support.topk import market
 
 import adumbra as ad
 from adumbra.data.schema import ItemSpec, Schema
@@ -17,6 +16,7 @@ from adumbra.numerics import NOISE_BLOCK
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
 from adumbra.statistics.counts import Norm, TruncatedCounts, item_rows
+from support.topk import market
 
 WIDTH = 40
 SCHEMA = Schema(unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, items=ItemSpec(upper=WIDTH - 1))

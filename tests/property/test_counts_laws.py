@@ -1,4 +1,4 @@
-"""Laws of item-set statistics: any split gives the same bits; hostile neighbours reach the sensitivity."""
+"""Laws of item-set statistics: any split gives the same bits; neighbours reach the sensitivity."""
 
 import numpy as np
 from hypothesis import given, settings

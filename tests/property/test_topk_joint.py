@@ -1,4 +1,4 @@
-"""The joint mechanism against its definition: full enumeration of sequences, and of the sampler's paths."""
+"""The joint mechanism against its definition: every sequence, and every path of the sampler."""
 
 import itertools
 import math
@@ -45,7 +45,7 @@ def test_pieces_of_the_table_join(monkeypatch):
 
 
 def law_of_the_sampler(counts, k, public, monkeypatch):
-    """Every path of `joint_sequence` with its exact probability: choices are scripted, scores are read."""
+    """Every path of `joint_sequence` with its exact probability; choices are scripted."""
     law, script = {}, [[]]
     while script:
         path = script.pop()

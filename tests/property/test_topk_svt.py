@@ -1,13 +1,13 @@
-"""The block lemma (svt.proof.md) by exhaustive enumeration in rational arithmetic: no tolerance anywhere."""
+"""The block lemma (svt.proof.md) by exhaustive enumeration in rational arithmetic, no tolerance."""
 
 import itertools
 from fractions import Fraction
 
 import mpmath
 import pytest
-from support.topk import Leaf, block_probability, common_unit, lemma_cost, probability, transcripts
 
 from adumbra.mechanisms.topk.svt import blocks, sparse
+from support.topk import Leaf, block_probability, common_unit, lemma_cost, probability, transcripts
 
 ONE = Fraction(1)
 HALF = Fraction(1, 2)
@@ -38,7 +38,7 @@ def test_spending_is_what_the_lemma_charges_and_some_transcript_spends_all(name)
 
 
 def worst(schedule, columns, moves, thresholds, s, values=(0, 2, 5)):
-    """The largest loss over all neighbours, as a multiple of epsilon; probabilities must add to exactly 1."""
+    """The largest loss over all neighbours in units of epsilon; probabilities add to exactly 1."""
     leaves = list(transcripts(schedule, columns))
     unit = common_unit(leaves)
     largest, excess = -1.0, False

@@ -1,15 +1,15 @@
 """The noise of released counts is the stated one: right scale accepted, 0.7 and 1.3 of it rejected.
 
-False alarms: below 1e-9 a test (Kolmogorov-Smirnov against the exact lattice law, spread over its atoms).
+False alarms: below 1e-9 a test (Kolmogorov-Smirnov; the lattice is far finer than the sample).
 """
 
 import numpy as np
 import pytest
 from scipy.stats import kstest, laplace, norm
-from support.topk import full, item_source, release_of
 
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.relations import Neighbours
+from support.topk import full, item_source, release_of
 
 FALSE_ALARM = 1e-9
 

@@ -1,7 +1,7 @@
-"""What the code draws is what the proofs integrate: transcripts of comparisons, and sequences of `joint`.
+"""What the code draws is what the proofs sum: transcripts of comparisons, and sequences of `joint`.
 
-Each test accepts the right law and rejects epsilon times 0.7 and times 1.3. False alarms: below 1e-9 each
-(chi-square against exact probabilities).
+Each test accepts the right law and rejects a smaller and a larger epsilon. False alarms: below 1e-9
+each (chi-square against exact probabilities).
 """
 
 import itertools
@@ -11,11 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from support.topk import common_unit, float_draw, full, probability, transcripts
 
 from adumbra.mechanisms.topk.joint import COLUMN, DEPTH, RANK, joint_sequence, plan_lattice
 from adumbra.mechanisms.topk.svt import blocks, drawing, label_columns, sparse
 from adumbra.privacy.recorded_noise import fixed_grant
+from support.topk import common_unit, float_draw, full, probability, transcripts
 
 FALSE_ALARM = 1e-9
 VALUES, THRESHOLD = [5, 2, 4, 3], 4

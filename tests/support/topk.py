@@ -1,8 +1,8 @@
 """Oracles for top-k that share no code with it: exact transcript probabilities in rational arithmetic.
 
-Noise on the integers with ratio r: P(z) = (1 - r) / (1 + r) r^|z|. With every epsilon of a schedule a whole
-multiple of one unit, every r is a power of one rational, so probabilities are exact rationals, infinite
-sums over the threshold included.
+Noise on the integers with ratio r: P(z) = (1 - r) / (1 + r) r^|z|. With every epsilon of a schedule a
+whole multiple of one unit, every r is a power of one rational, so probabilities are exact rationals,
+infinite sums over the threshold included.
 """
 
 import math
@@ -114,7 +114,7 @@ def common_unit(leaves: list[Leaf]) -> int:
 
 
 def probability(leaf: Leaf, values: list[int], threshold: int, unit: int, s: Fraction) -> Fraction:
-    """The exact probability of a transcript when epsilon e means the ratio s^(e unit) per lattice step."""
+    """The exact probability of a transcript when e means the ratio s^(e unit) per lattice step."""
     result = Fraction(1)
     for e_t, members in leaf.blocks:
         columns = [(values[place], s ** int(e * unit), label) for place, e, label in members]

@@ -3,7 +3,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.topk import float_draw
 
 from adumbra.mechanisms.topk.counting import choose_length, count_noise, lattice_bits, length_targets
 from adumbra.mechanisms.topk.svt import AHEAD, blocks, drawing, label_columns, sparse
@@ -12,6 +11,7 @@ from adumbra.privacy import noise
 from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import Norm
+from support.topk import float_draw
 
 
 def silent(halves, epsilon):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
-from support.topk import market
 
 from adumbra.errors import InvalidInput
 from adumbra.estimators.topk import TopKColumns
+from support.topk import market
 
 ROWS = market(300, 20)
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.topk import item_source, market, release_of
 
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.topk import Method, TopKConfig, plan
@@ -13,6 +12,7 @@ from adumbra.numerics import Lattice
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import Norm
+from support.topk import item_source, market, release_of
 
 METHODS = [(method.value, 0.0) for method in Method] + [("frefirst", 1e-6), ("gumbel", 1e-6)]
 RELATIONS = [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE]

@@ -1,13 +1,13 @@
-"""The baselines as published: private as claimed, short at times, and refused where nothing is proved."""
+"""The baselines as published: short at times, and refused where nothing is proved."""
 
 import numpy as np
 import pytest
-from support.topk import DirectEngine, item_source, market
 
 from adumbra.errors import Unsupported
 from adumbra.evaluate import topk_published as published
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours
+from support.topk import DirectEngine, item_source, market
 
 METHODS = {
     "frefirst": (published.frefirst, published.ONE_PHASE),
