@@ -13,10 +13,19 @@ from adumbra.version import __version__
 
 if TYPE_CHECKING:
     from adumbra.data.schema import Schema
-    from adumbra.estimators import DPPro, JLLaplace, RONGauss, TopKColumns
+    from adumbra.estimators import (
+        DPPro,
+        JLLaplace,
+        LDAPublisher,
+        PCAPublisher,
+        RONGauss,
+        TopKColumns,
+    )
     from adumbra.mechanisms.base import Plan
     from adumbra.mechanisms.dppro import DPProConfig
     from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+    from adumbra.mechanisms.lda import LDAConfig
+    from adumbra.mechanisms.pca import PCAConfig
     from adumbra.mechanisms.ron_gauss import RONGaussConfig
     from adumbra.mechanisms.topk import TopKConfig
     from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -30,7 +39,11 @@ _HOMES = {
     "DPProConfig": "adumbra.mechanisms.dppro",
     "JLLaplace": "adumbra.estimators",
     "JLLaplaceConfig": "adumbra.mechanisms.jl_laplace",
+    "LDAConfig": "adumbra.mechanisms.lda",
+    "LDAPublisher": "adumbra.estimators",
     "Ledger": "adumbra.privacy.ledger",
+    "PCAConfig": "adumbra.mechanisms.pca",
+    "PCAPublisher": "adumbra.estimators",
     "Plan": "adumbra.mechanisms.base",
     "Population": "adumbra.privacy.ledger",
     "PrivacyGuarantee": "adumbra.privacy.guarantee",
@@ -53,7 +66,11 @@ __all__ = [
     "DPProConfig",
     "JLLaplace",
     "JLLaplaceConfig",
+    "LDAConfig",
+    "LDAPublisher",
     "Ledger",
+    "PCAConfig",
+    "PCAPublisher",
     "Plan",
     "Population",
     "PrivacyGuarantee",

@@ -1,0 +1,212 @@
+"""`PCAPublisher` and `LDAPublisher`: arrays with declared bounds, or mixed tables with a schema.
+
+With `bounds` the data is an array and arrays come back; with `schema` it is a table (anything that
+`adumbra.release` reads) and Arrow tables come back, in the schema's own columns and types. Every `fit`
+is a release and is charged to `guarantee_`; `sample` reads the released synopsis and costs nothing.
+"""
+
+from dataclasses import replace
+from typing import Literal, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+from sklearn.base import TransformerMixin
+
+from adumbra.data.encode import Encoder
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.data.sources import Source, open_source
+from adumbra.errors import InvalidInput, require
+from adumbra.estimators._base import Bounds, PrivateEstimator
+from adumbra.mechanisms.base import Draft
+from adumbra.mechanisms.lda import LDAConfig, greedy_targets
+from adumbra.mechanisms.pca import PCAConfig
+from adumbra.numerics import Array
+from adumbra.postprocess.decode import decode_rows
+from adumbra.postprocess.greedy import greedy_rows
+from adumbra.postprocess.subspace import ClassMoments, Subspace, sample_subspace
+from adumbra.relations import Neighbours
+
+LABEL = "label"
+
+
+class _Publisher(PrivateEstimator):
+    """What both faces share: one source from an array or a table, and tables or arrays out."""
+
+    bounds: Bounds | None
+    schema: Schema | None
+    neighbours: str
+
+    def _array_schema(self, width: int) -> Schema:
+        if self.bounds is None:
+            raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, or a schema")
+        lower, upper = self.bounds
+        return Schema.numeric(width, lower, upper, neighbours=Neighbours(self.neighbours))
+
+    def _values(self, x: ArrayLike) -> Array:
+        values: Array = np.asarray(x, dtype=np.float64)
+        require(
+            values.ndim == 2,
+            f"X with {values.ndim} dimensions: must be two-dimensional, one row a record",
+        )
+        return values
+
+    def _shown(self, table: pa.Table) -> pa.Table | Array:
+        """A table for a schema, an array of the feature columns for bounds."""
+        if self.schema is not None:
+            return table
+        names = [name for name in table.column_names if name != LABEL]
+        return np.column_stack([table[name].to_numpy() for name in names])
+
+
+class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # scikit-learn has no types
+    """Rows through their leading private directions; see `adumbra.mechanisms.pca`.
+
+    `fit_transform` gives one released row for each, in its order; `sample` draws from the synopsis.
+    """
+
+    def __init__(  # noqa: PLR0913 - scikit-learn: every parameter is a keyword of the constructor
+        self,
+        n_components: int = 5,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: Bounds | None = None,
+        schema: Schema | None = None,
+        neighbours: str = "replace-one",
+        output: Literal["rows", "sample"] = "rows",
+        moments_share: float = 0.5,
+        shrink: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.schema = schema
+        self.neighbours = neighbours
+        self.output = output
+        self.moments_share = moments_share
+        self.shrink = shrink
+
+    def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Release the synopsis (and rows, unless output="sample"), kept as `released_`."""
+        source = self._source(X)
+        config = PCAConfig(
+            n_components=self.n_components,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            output=self.output,
+            moments_share=self.moments_share,
+            shrink=self.shrink,
+            synthetic_rows=1 if self.output == "sample" else None,
+        )
+        _, draft = self._pay_and_draw(source, config)
+        self.encoder_ = Encoder(replace(source.schema, label=None))
+        self.n_features_in_ = len(source.schema.columns)
+        self.mean_ = np.asarray(draft.arrays["mean"], dtype=np.float64)
+        self.components_ = np.asarray(draft.arrays["components"], dtype=np.float64)
+        self.explained_variance_ = np.asarray(draft.arrays["variances"], dtype=np.float64)
+        self.noise_scales_ = {noise.purpose: noise.scale for noise in draft.noise}
+        self.released_ = self._shown(_table(draft)) if self.output == "rows" else None
+        return self
+
+    def fit_transform(self, X: object, y: object = None) -> pa.Table | Array:  # noqa: ARG002
+        """Release the rows of X, one released row for each."""
+        require(
+            self.output == "rows", "output='sample': no rows correspond to those of X; use fit, sample"
+        )
+        return self.fit(X).released_
+
+    def sample(self, n_samples: int, sample_seed: int = 0) -> pa.Table | Array:
+        """Synthetic rows from the released synopsis; costs nothing."""
+        require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
+        found = Subspace(self.mean_, self.components_.T, self.explained_variance_)
+        rows = sample_subspace(found, n_samples, np.random.default_rng(sample_seed))
+        return self._shown(decode_rows(self.encoder_, rows))
+
+    def _source(self, x: object) -> Source:
+        if self.schema is not None:
+            return open_source(x, self.schema)
+        values = self._values(x)  # type: ignore[arg-type]
+        return open_source(values, self._array_schema(values.shape[1]))
+
+
+class LDAPublisher(_Publisher):
+    """Rows that keep class means and a pooled covariance; see `adumbra.mechanisms.lda`.
+
+    `classes` is the public list of classes of an array's `y`; a schema names its label instead.
+    """
+
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: Bounds | None = None,
+        classes: ArrayLike | None = None,
+        schema: Schema | None = None,
+        neighbours: str = "replace-one",
+        loss: Literal["squared", "absolute"] = "squared",
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.schema = schema
+        self.neighbours = neighbours
+        self.loss = loss
+
+    def fit(self, X: object, y: ArrayLike | None = None) -> Self:
+        """Release class means, pooled second moment and class shares."""
+        source = self._source(X, y)
+        config = LDAConfig(epsilon=self.epsilon, delta=self.delta, loss=self.loss, synthetic_rows=1)
+        planned, draft = self._pay_and_draw(source, config)
+        self.encoder_ = Encoder(source.schema)
+        self.n_features_in_ = len(source.schema.columns) - 1
+        arrays = {name: np.asarray(array, dtype=np.float64) for name, array in draft.arrays.items()}
+        self.moments_ = ClassMoments(
+            arrays["class_shares"], arrays["class_means"], arrays["second_moment"]
+        )
+        self.class_shares_, self.class_means_ = self.moments_.shares, self.moments_.means
+        self.covariance_ = self.moments_.within()
+        self.noise_scale_ = planned.noise[0].scale
+        return self
+
+    def sample(self, n_samples: int) -> pa.Table | tuple[Array, Array]:
+        """Synthetic rows: a table, or (X, y) for arrays; the same rows for the same number."""
+        require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
+        rows, codes = greedy_rows(
+            greedy_targets(self.moments_, self.encoder_), n_samples, loss=self.loss
+        )
+        table = decode_rows(self.encoder_, rows, labels=codes)
+        if self.schema is not None:
+            return table
+        return self._shown(table), np.asarray(self.classes)[codes]
+
+    def _source(self, x: object, y: ArrayLike | None) -> Source:
+        if self.schema is not None:
+            require(y is None, "y: with a schema the label is a column of the table; leave y out")
+            return open_source(x, self.schema)
+        values = self._values(x)  # type: ignore[arg-type]
+        require(self.classes is not None, "classes=None: give the public list of classes, or a schema")
+        if y is None:
+            raise InvalidInput("y=None: LDA needs the class of each row")
+        given, levels = np.asarray(y), np.asarray(self.classes)
+        require(
+            given.shape == (len(values),), f"y of shape {given.shape}: need one label for each row of X"
+        )
+        codes = np.full(len(values), np.nan)  # a label outside the declared classes is the first class
+        for code, level in enumerate(levels):
+            codes[given == level] = code
+        features = self._array_schema(values.shape[1])
+        label = Column(
+            name=LABEL, kind=Kind.CATEGORY, categories=tuple(str(code) for code in range(len(levels)))
+        )
+        schema = replace(features, columns=(*features.columns, label), label=LABEL)
+        return open_source(np.column_stack([values, codes]), schema)
+
+
+def _table(draft: Draft) -> pa.Table:
+    """The released rows, all of them."""
+    table = draft.tables["data"]
+    return table if isinstance(table, pa.Table) else pa.Table.from_batches(table.batches, table.schema)
