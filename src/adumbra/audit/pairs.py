@@ -1,0 +1,147 @@
+"""Worst-case neighbouring tables: what a case is, and the rows that move most.
+
+A pair is worst when it moves every noised statistic as far as the proof allows: opposite or orthogonal
+rows at the corners of the declared box, a category or class that changes, a cell from one bound to the
+other, one item more. Where the worst one depends on a drawn matrix several are listed, and the recorder
+takes the one that moves most.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.matrices import orthonormal_matrix
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.mechanisms.base import Draft
+from adumbra.numerics import Array
+from adumbra.relations import Neighbours, Unit
+
+WIDTH = 4  # columns; in units of the encoding the corners of their box have length 1
+MANY = 20_000  # rows at the middle, so that a private mean and radius are known well
+ROW, ELEMENT = Unit.ROW, Unit.ELEMENT
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+Tables = tuple[object, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One mechanism under one claim, with neighbouring tables to attack it with."""
+
+    name: str  # method/variant/relation
+    module: (
+        ModuleType  # `plan` and `release` are looked up at each call, so that a mutant can plant others
+    )
+    config: Any  # the mechanism's own frozen config
+    schema: Schema
+    tables: tuple[Tables, ...]  # candidates; the first is used until another is chosen
+    event: Callable[[Draft], bool] | None = None  # attack through whole releases by this event
+    tight: bool = True  # whether the attack is expected to prove nearly all of a Gaussian claim
+
+    @property
+    def method(self) -> str:
+        """The first part of the name: what `--method` selects."""
+        return self.name.split("/", 1)[0]
+
+    @property
+    def before(self) -> object:
+        """The table."""
+        return self.tables[0][0]
+
+    @property
+    def after(self) -> object:
+        """Its neighbour."""
+        return self.tables[0][1]
+
+    def candidates(self) -> Iterator["Case"]:
+        """The case with each pair of tables."""
+        return (replace(self, tables=(pair,)) for pair in self.tables)
+
+
+def corners() -> Array:
+    """Rows at the corners of the box."""
+    return np.array(list(product((-1.0, 1.0), repeat=WIDTH)))
+
+
+def replaced(schema: Schema, rows: int, first: Array, second: Array) -> Tables:
+    """A middle table whose first row is one of two."""
+    tables = np.zeros((2, rows, len(first)))
+    tables[0, 0], tables[1, 0] = first, second
+    return table_of(schema, tables[0]), table_of(schema, tables[1])
+
+
+def added(schema: Schema, rows: int, row: Array) -> Tables:
+    """A middle table, and the same with one row more."""
+    base = np.zeros((rows, len(row)))
+    return table_of(schema, base), table_of(schema, np.concatenate([base, row[None]]))
+
+
+def table_of(schema: Schema, values: Array) -> object:
+    """Numbers and codes as the schema's own columns; an array where all are numbers."""
+    if all(column.kind is Kind.NUMBER for column in schema.columns):
+        return values
+    columns: dict[str, pa.Array] = {}
+    for column, cells in zip(schema.columns, values.T, strict=True):
+        if column.kind is Kind.CATEGORY:
+            columns[column.name] = pa.array([column.categories[int(code)] for code in cells])
+        else:
+            columns[column.name] = pa.array(cells if column.kind is Kind.NUMBER else cells > 0)
+    return pa.table(columns)
+
+
+def corner_pairs(schema: Schema, rows: int) -> tuple[Tables, ...]:
+    """One corner against every other one: opposite, orthogonal and between."""
+    first, *others = corners()
+    return tuple(replaced(schema, rows, first, other) for other in others)
+
+
+def projected_rows() -> tuple[Array, Array, Array]:
+    """Rows whose projections by the public matrix have the worst Grams in L1: one alone, and a pair.
+
+    Equal coordinates are worst alone; of two rows, those that make all |x_i x_j - y_i y_j| equal.
+    """
+    high, low = np.sqrt(2 + np.sqrt(2)), np.sqrt(2 - np.sqrt(2))
+    wanted = np.array([[1.0] * 4, [high, high, low, low], [-low, -low, high, high]])
+    rows = wanted @ orthonormal_matrix(WIDTH, WIDTH, matrix_seed=0).to_float().T
+    equal, one, other = rows / np.abs(rows).max(axis=1, keepdims=True)
+    return equal, one, other
+
+
+def numbers(unit: Unit, neighbours: Neighbours) -> Schema:
+    """Four numbers between -1 and 1."""
+    return Schema.numeric(WIDTH, -1.0, 1.0, unit=unit, neighbours=neighbours)
+
+
+def labelled(neighbours: Neighbours, kind: Kind = Kind.CATEGORY) -> Schema:
+    """Four numbers with a class of three levels, or with a numeric target."""
+    target = Column(name="y", kind=Kind.CATEGORY, categories=("a", "b", "c"))
+    if kind is Kind.NUMBER:
+        target = Column(name="y", kind=Kind.NUMBER, lower=-1.0, upper=1.0)
+    columns = (*numbers(ROW, neighbours).columns, target)
+    return Schema(columns=columns, unit=ROW, neighbours=neighbours, label="y")
+
+
+def mixed(neighbours: Neighbours) -> Schema:
+    """Two numbers and two categories, of three and of two levels."""
+    columns = (
+        Column(name="a", kind=Kind.NUMBER, lower=-1.0, upper=1.0),
+        Column(name="b", kind=Kind.NUMBER, lower=-1.0, upper=1.0),
+        Column(name="c", kind=Kind.CATEGORY, categories=("p", "q", "r")),
+        Column(name="d", kind=Kind.BOOLEAN),
+    )
+    return Schema(columns=columns, unit=ROW, neighbours=neighbours)
+
+
+def item_table(rows: list[list[int]]) -> pa.Table:
+    """Item sets as a table."""
+    return pa.table({"items": pa.array(rows, pa.list_(pa.int64()))})
+
+
+def first_chosen(draft: Draft) -> bool:
+    """Whether item 0 came first."""
+    table = draft.tables["data"]
+    return isinstance(table, pa.Table) and bool(table["item"][0].as_py() == 0)

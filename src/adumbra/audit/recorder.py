@@ -1,0 +1,190 @@
+"""Run a mechanism on a table and, with the same noise, on its neighbour; measure what met the noise.
+
+    Gaussian |change / sigma|_2        Laplace |change|_1 / scale        Gumbel k spread / scale
+
+All are exact: the values are integers and the scales are those of the call. Summed over the calls of a
+release (squares for mu) they must not exceed the claim; and each call must not exceed the sensitivity
+that its own entry on the card declares.
+"""
+
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.audit.pairs import Case
+from adumbra.data.sources import Source, open_source
+from adumbra.engine.base import BatchT
+from adumbra.errors import VerificationFailed
+from adumbra.mechanisms.base import Draft, Noise, Plan
+from adumbra.numerics import NOISE_BLOCK, Lattice
+from adumbra.privacy.conversion import bounded_range_to_mu, pure_to_mu
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.privacy.recorded_noise import NoisePair, NoiseRecord, recording_grant, replaying_grant
+from adumbra.statistics.base import Statistic
+
+RowsT = TypeVar("RowsT")
+T = TypeVar("T")
+
+SLACK = 1.0 + 1e-9  # of float sums in the auditor, not of the mechanism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One release on both tables under the same noise."""
+
+    planned: Plan
+    record: NoiseRecord
+    parts: tuple[Mapping[str, bytes], Mapping[str, bytes]]
+    noise: tuple[Noise, ...]  # as the card prints it
+    fault: str | None = None  # why the second run could not follow the first
+
+    @property
+    def pairs(self) -> list[NoisePair]:
+        """Both exact values of every noise call."""
+        return self.record.pairs
+
+    def differences(self) -> list[str]:
+        """The parts of the release that differ although all noise was the same."""
+        first, second = self.parts
+        return sorted(
+            name for name in first.keys() | second.keys() if first.get(name) != second.get(name)
+        )
+
+
+class DirectEngine:
+    """`fold` and `map_blocks` in this thread: the same bits, and many small releases a second."""
+
+    def fold(
+        self,
+        source: Source,
+        prepare: Callable[[BatchT], RowsT],
+        statistic: Statistic[RowsT],
+        *,
+        stage: str,  # noqa: ARG002 - shown by engines that report progress
+    ) -> Lattice:
+        """Sum block by block."""
+        total = statistic.zero()
+        for batch in source.batches(NOISE_BLOCK):
+            total = statistic.add(total, prepare(cast("BatchT", batch)))
+        return Lattice(total, statistic.exponent)
+
+    def map_blocks(
+        self,
+        source: Source,
+        function: Callable[[BatchT], T],
+        *,
+        stage: str,  # noqa: ARG002
+    ) -> Iterator[T]:
+        """Each noise block in order."""
+        for batch in source.batches(NOISE_BLOCK):
+            yield function(cast("BatchT", batch))
+
+
+def run_draft(case: Case, data: object, grant: Grant) -> Draft:
+    """One run through the mechanism's own `release`, as `workflow` calls it."""
+    source = open_source(data, case.schema)
+    draft: Draft = case.module.release(source, case.config, engine=DirectEngine(), grant=grant)
+    return draft
+
+
+def plan_of(case: Case) -> Plan:
+    """The mechanism's own plan."""
+    planned: Plan = case.module.plan(case.config, open_source(case.before, case.schema).schema)
+    return planned
+
+
+def record_pair(case: Case, seed: int = 0) -> Recorded:
+    """Record the noise on the table, replay it on the neighbour."""
+    planned, record = plan_of(case), NoiseRecord()
+    known = (record, seed, planned.guarantee, planned.purposes)
+    draft = run_draft(case, case.before, recording_grant(*known))
+    first = parts_of(draft)
+    try:
+        second, fault = parts_of(run_draft(case, case.after, replaying_grant(*known))), None
+        missing = record.unmatched()
+        if missing:
+            fault = f"noise calls on the table only: {missing}"
+    except VerificationFailed as error:
+        second, fault = {}, str(error)
+    noise = draft.noise or planned.noise
+    return Recorded(planned=planned, record=record, parts=(first, second), noise=noise, fault=fault)
+
+
+def parts_of(draft: Draft) -> dict[str, bytes]:
+    """Everything that a draft hands over, as bytes by name."""
+    parts = {f"fact {name}": repr(value).encode() for name, value in draft.facts.items()}
+    parts["noise entries"] = repr(draft.noise).encode()
+    for name, array in draft.arrays.items():
+        parts[f"array {name}"] = repr((array.shape, array.dtype)).encode() + array.tobytes()
+    for name, table in draft.tables.items():
+        whole = (
+            table if isinstance(table, pa.Table) else pa.Table.from_batches(table.batches, table.schema)
+        )
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, whole.schema) as writer:
+            writer.write_table(whole)
+        parts[f"table {name}"] = sink.getvalue()
+    return parts
+
+
+def step_loss(pair: NoisePair) -> float:
+    """What one call reveals at most about this pair: epsilon, or mu of a Gaussian."""
+    scale = pair.first.scale
+    if pair.first.kind == "gaussian":
+        return float(np.sqrt(np.square(pair.difference() / scale).sum()))
+    if pair.first.kind == "laplace":
+        return float((np.abs(pair.difference()) / scale).sum())
+    return pair.first.detail * pair.spread() / float(scale)
+
+
+def total_loss(pairs: list[NoisePair], guarantee: PrivacyGuarantee) -> float:
+    """What all calls reveal together, in the claim's own currency."""
+    if guarantee.is_pure:
+        return math.fsum(step_loss(pair) for pair in pairs)
+    return math.sqrt(math.fsum(_mu(pair) ** 2 for pair in pairs))
+
+
+def _mu(pair: NoisePair) -> float:
+    loss = step_loss(pair)
+    if loss < 1e-9 or pair.first.kind == "gaussian":
+        return loss
+    if pair.first.kind == "laplace":
+        return pure_to_mu(loss)
+    rounds = pair.first.detail
+    return math.sqrt(rounds) * bounded_range_to_mu(loss / rounds)
+
+
+def claim_of(guarantee: PrivacyGuarantee) -> float:
+    """Epsilon of a pure claim, mu of a Gaussian one."""
+    return guarantee.as_mu() if guarantee.mu is not None else guarantee.epsilon_at(0.0)
+
+
+def share_of_claim(recorded: Recorded) -> float:
+    """The measured loss over the claimed one: 1 is tight, above 1 is a violation."""
+    guarantee = recorded.planned.guarantee
+    return total_loss(recorded.pairs, guarantee) / claim_of(guarantee)
+
+
+def exceedances(recorded: Recorded) -> list[str]:
+    """Every call that moved more than its entry declares, and the whole if it passes the claim."""
+    found = []
+    declared = {entry.purpose: entry for entry in recorded.noise}
+    for pair in recorded.pairs:
+        entry = declared.get(pair.purpose)
+        if entry is None or pair.first.kind == "gumbel":
+            continue
+        moved = step_loss(pair) * entry.scale
+        if moved > entry.sensitivity * SLACK:
+            found.append(
+                f"{pair.purpose}: moved {moved:.4g}, declared sensitivity {entry.sensitivity:.4g}"
+            )
+    share = share_of_claim(recorded)
+    if share > SLACK:
+        found.append(f"all calls together reveal {share:.4g} of the claim")
+    return found
