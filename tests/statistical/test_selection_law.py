@@ -67,7 +67,7 @@ def test_many_equal_columns_are_chosen_alike(exact, monkeypatch):
         first[gumbel_top_k(Lattice(np.zeros(100, np.int64), 0), 1.0, 50, own.key("noise", block))] += 1
     # each column is chosen in half of the rounds; sampling without replacement halves the variance
     statistic = ((first - rounds / 2) ** 2 / (rounds / 4)).sum() * 99 / 100
-    from scipy import stats  # noqa: PLC0415
+    from scipy import stats
 
     assert stats.chi2.sf(statistic, 99) > FALSE_ALARM
     biased = first + rounds * 0.2 * (np.arange(100) < 50) - rounds * 0.2 * (np.arange(100) >= 50)

@@ -55,7 +55,7 @@ def test_records(tmp_path, body, expected):
 
 
 def test_an_empty_category_is_not_a_malformed_record(tmp_path):
-    from adumbra.data.schema import Column, Kind  # noqa: PLC0415
+    from adumbra.data.schema import Column, Kind
 
     schema = table(Column(name="b", kind=Kind.CATEGORY, categories=("", "x"), missing="category"))
     assert values(write(tmp_path, b'b\n""\nx\nq\n"a","b"\n'), schema) == [[0], [1], [2], [2]]
@@ -106,8 +106,8 @@ def test_a_long_open_quote_in_the_header_ends_the_search(tmp_path):
 
 
 def test_item_sets_are_not_csv(tmp_path):
-    from adumbra.data.schema import ItemSpec, Schema  # noqa: PLC0415
-    from adumbra.relations import Unit  # noqa: PLC0415
+    from adumbra.data.schema import ItemSpec, Schema
+    from adumbra.relations import Unit
 
     schema = Schema(items=ItemSpec(upper=3), unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE)
     with pytest.raises(InvalidInput, match="CSV files hold no item sets"):

@@ -121,7 +121,7 @@ def test_numba_waits_until_it_pays(monkeypatch):
 
 
 def test_kernel_without_a_place_for_its_cache(monkeypatch):
-    import numba  # noqa: PLC0415
+    import numba
 
     true_njit = numba.njit
 
@@ -137,7 +137,7 @@ def test_kernel_without_a_place_for_its_cache(monkeypatch):
 
 
 def test_importing_noise_does_not_import_numba():
-    import subprocess  # noqa: PLC0415
+    import subprocess
 
     code = (
         "import sys, adumbra.privacy.noise, adumbra.privacy.selection; sys.exit('numba' in sys.modules)"

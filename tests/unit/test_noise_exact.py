@@ -113,9 +113,9 @@ def test_ends_of_the_uniform(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_uniform_on_a_threshold_reads_further_words(kind):
     # the 63 leading bits of T(m) leave both m and m - 1 possible; the next word decides
-    import mpmath  # noqa: PLC0415
+    import mpmath
 
-    from adumbra.privacy._laws import arithmetic, threshold  # noqa: PLC0415
+    from adumbra.privacy._laws import arithmetic, threshold
 
     law = Law(kind, 7.0)
     with arithmetic(300) as mp:
@@ -138,7 +138,7 @@ def test_a_uniform_on_a_threshold_reads_further_words(kind):
 
 def test_estimates_are_corrected(monkeypatch):
     # the first guess of the exact tier decides nothing: any guess ends at the same place
-    from adumbra.privacy import _laws  # noqa: PLC0415
+    from adumbra.privacy import _laws
 
     law, words = Law("gaussian", 30.0), key().words("samples", 20).tolist()
     right = [decide(law, word >> 1, no_more) for word in words]
@@ -173,7 +173,7 @@ def test_positions_hold_in_the_exact_tier_too(monkeypatch):
 
 
 def test_the_noisy_value_is_clamped_to_exact_floats(monkeypatch):
-    from adumbra.privacy import noise  # noqa: PLC0415
+    from adumbra.privacy import noise
 
     set_bounds(monkeypatch, coarse=0.5, fine=0.5)
     monkeypatch.setattr(noise, "decide", lambda law, leading, extend: 2**60)
