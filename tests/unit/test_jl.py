@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from adumbra.errors import InvalidInput, NoiseKeyReused
-from adumbra.mechanisms import forecast, jl_laplace, projected
+from adumbra.mechanisms import dppro, forecast, jl_laplace, projected
+from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
 from adumbra.postprocess.distances import DistanceModel
 from adumbra.privacy.recorded_noise import fixed_grant
@@ -130,6 +131,18 @@ def test_plans_compare_numbers_of_components():
     )
     with pytest.raises(InvalidInput, match="distance_guess=0: must be above 0"):
         jl_laplace.plan(config(distance_guess=0), numbers(30))
+
+
+def test_a_plan_says_when_no_projection_is_better():
+    def notes(schema, **options):
+        return " ".join(jl_laplace.plan(config(**options), schema).notes)
+
+    better = "No projection at all is better still: family=identity, n_components=30"
+    assert better in notes(numbers(30, "element"), epsilon=8.0)
+    assert better not in notes(numbers(30, "element"), epsilon=0.5)
+    assert better not in notes(numbers(30, "element"), epsilon=8.0, family="identity", n_components=30)
+    gaussian = dppro.plan(DPProConfig(n_components=6, epsilon=90.0, delta=1e-6), mixed("element"))
+    assert any("family=identity, n_components=8" in note for note in gaussian.notes)
 
 
 def test_the_ladder_of_components_ends_at_the_width():

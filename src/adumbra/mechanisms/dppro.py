@@ -14,6 +14,7 @@ Limits      One row is released with noise for one row: at small epsilon single 
             (`plan` says so). The label column is left out.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -121,7 +122,12 @@ def plan(config: DPProConfig, schema: Schema) -> Plan:
         radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
         return gaussian_law(gaussian_sigma(2.0 * radius, mu_of(config.epsilon, config.delta)), 0.0)
 
-    told = forecast(model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law)
+    # Without a projection a cell moves 1, a category sqrt(2), a row 2.
+    unprojected = 2.0 if space.unit is Unit.ROW else math.sqrt(2.0) if space.groups else 1.0
+    whole = gaussian_law(gaussian_sigma(unprojected, mu_of(config.epsilon, config.delta)), 0.0)
+    told = forecast(
+        model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
+    )
     return Plan(
         method=METHOD,
         guarantee=gaussian(config.epsilon, config.delta, space.unit, space.neighbours),

@@ -6,7 +6,7 @@ and is the mean of independent uniform columns where the user gives none.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,15 +37,19 @@ def guessed_distance(space: RowSpace) -> float:
     return len(space.encoder.numeric) / 6.0 + sum(2.0 * (1.0 - 1.0 / count) for count in levels)
 
 
-def forecast(
+def forecast(  # noqa: PLR0913 - the model, what is guessed, and the noise of the alternatives
     model: DistanceModel,
     space: RowSpace,
     *,
     epsilon: float,
     guess: float | None,
     law: Callable[[int], NoiseLaw],
+    whole: NoiseLaw,
 ) -> Forecast:
-    """The error of one squared distance at a guessed one; `law` is the noise at another k."""
+    """The error of one squared distance at a guessed one.
+
+    `law` is the noise at another k, `whole` the noise without a projection.
+    """
     require(
         guess is None or (math.isfinite(guess) and guess > 0), f"distance_guess={guess}: must be above 0"
     )
@@ -67,6 +71,12 @@ def forecast(
         f"A squared distance of {rho2:.4g} ({source}) is read with a standard error of {here:.4g}.",
         f"For that distance n_components={best} is best (standard error {ladder[best]:.4g}).",
     ]
+    unprojected = _error(_at(model, space.width, whole, family="identity"), rho2)
+    if unprojected < 0.99 * ladder[best]:
+        notes.append(
+            f"No projection at all is better still: family=identity, n_components={space.width} "
+            f"(standard error {unprojected:.4g})."
+        )
     if here > rho2:
         notes.append(
             f"At epsilon={epsilon:g} a constant answers every distance better: the standard error "
@@ -88,10 +98,8 @@ def component_ladder(most: int, family: str) -> list[int]:
     return [*rungs, most]
 
 
-def _at(model: DistanceModel, k: int, noise: NoiseLaw) -> DistanceModel:
-    return DistanceModel(
-        family=model.family, n_features=model.n_features, n_components=k, noise=noise, unit=model.unit
-    )
+def _at(model: DistanceModel, k: int, noise: NoiseLaw, family: str | None = None) -> DistanceModel:
+    return replace(model, family=family or model.family, n_components=k, noise=noise)
 
 
 def _error(model: DistanceModel, rho2: float) -> float:

@@ -16,6 +16,7 @@ Limits      As DPPro. The label column is left out.
 """
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -160,7 +161,14 @@ def plan(config: JLLaplaceConfig, schema: Schema) -> Plan:
         steady = matrix.family in ("sparse", "identity")
         return laplace_law(here if steady else here * (k / config.n_components) ** 0.5, 2.0**-60)
 
-    told = forecast(model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law)
+    # Without a projection a cell moves 1 in L1, a category 2, a row 2 sqrt(d).
+    unprojected = (
+        2.0 * math.sqrt(space.width) if space.unit is Unit.ROW else 2.0 if space.groups else 1.0
+    )
+    whole = laplace_law(unprojected / config.epsilon, 2.0**-60)
+    told = forecast(
+        model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
+    )
     settled = noise.radius is not None or (matrix.family in STEADY and not space.groups)
     doubt = (
         ()
