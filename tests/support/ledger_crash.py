@@ -30,6 +30,7 @@ from adumbra.privacy.ledger import (
 )
 from adumbra.relations import Neighbours, Unit
 
+PROTOCOL, WORKFLOW = "protocol", "workflow"  # the ledger alone, or `workflow.release` with real files
 RANDOM = "at a random moment"
 RESUME = "resume: checked"
 POINTS = (
@@ -73,6 +74,42 @@ def die_at(place: str):
     return checkpoint
 
 
+def real_release(location: str, folder: Path) -> None:
+    """The whole product: a small table through `workflow.release`, with its card and page."""
+    from adumbra import workflow
+    from adumbra.data.schema import Schema
+    from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+
+    def before_and_after(act, before: str, after: str):
+        def wrapped(*arguments, **keywords):
+            faults.checkpoint(before)
+            made = act(*arguments, **keywords)
+            faults.checkpoint(after)
+            return made
+
+        return wrapped
+
+    workflow.draw = before_and_after(workflow.draw, "writer: noise drawn", "writer: half written")
+    workflow.write_staged = before_and_after(workflow.write_staged, "writer: staging", "writer: written")
+    rows = np.random.default_rng(0).uniform(-1, 1, (64, 3))
+    config = JLLaplaceConfig(n_components=2, epsilon=EPSILON, row_norm=1.0)
+    name = f"release-{os.getpid()}-{time.monotonic_ns()}"
+    schema = Schema.numeric(3, -1.0, 1.0)
+    workflow.release(
+        rows, config, schema=schema, ledger=location, population="people", out=folder / name
+    )
+
+
+def release_digest(folder: Path) -> str:
+    """What the ledger knows a real release by."""
+    from adumbra.release.storage import verify
+
+    return verify(folder).digest
+
+
+DIGESTS = {PROTOCOL: tree_digest, WORKFLOW: release_digest}
+
+
 def one_release(ledger: Ledger, folder: Path) -> None:
     """reserve to commit, with bytes that are the noise of this grant."""
     guarantee = gaussian(EPSILON, 0.0, Unit.ROW, Neighbours.REPLACE_ONE)
@@ -93,40 +130,49 @@ def one_release(ledger: Ledger, folder: Path) -> None:
     ledger.commit(entry)
 
 
-def child(place: str, location: str, folder: Path) -> None:
+def release_once(driver: str, location: str, folder: Path) -> None:
+    """One release by one of the two ways."""
+    if driver == WORKFLOW:
+        real_release(location, folder)
+    else:
+        with open_ledger(location) as ledger:
+            one_release(ledger, folder)
+
+
+def child(driver: str, place: str, location: str, folder: Path) -> None:
     """Die on the way; a child that survives says so by its exit code."""
     if place == RESUME:
         faults.checkpoint = die_at("publish: committed, not moved")
         pid = os.fork()
         if pid == 0:
-            one_release(open_ledger(location), folder)
+            release_once(driver, location, folder)
             os._exit(0)
         os.waitpid(pid, 0)
         ledger = open_ledger(location)
         faults.checkpoint = die_at(place)
-        ledger.resume(ledger.show("people")[0].stranded[-1].id)
+        ledger.resume(ledger.show("people")[0].stranded[-1].id, digest_of=DIGESTS[driver])
     elif place == UNPAID:
         (folder / "release-unpaid").mkdir()
         os.kill(os.getpid(), signal.SIGKILL)
     elif place == TWICE:
-        one_release(open_ledger(location), folder)
+        release_once(driver, location, folder)
         log = folder / "draws.log"
         log.write_text(log.read_text() + log.read_text().split()[0] + " othernoise\n")
         os.kill(os.getpid(), signal.SIGKILL)
     elif place == RANDOM:
         while True:
-            one_release(open_ledger(location), folder)
+            release_once(driver, location, folder)
     else:
         faults.checkpoint = die_at(place)
-        one_release(open_ledger(location), folder)
+        release_once(driver, location, folder)
 
 
-def kill_one(place: str, location: str, folder: Path, delay: float) -> bool:
+def kill_one(driver: str, place: str, location: str, folder: Path, delay: float) -> bool:
     """Fork, let it die, and say whether it was killed."""
     pid = os.fork()
     if pid == 0:
         try:
-            child(place, location, folder)
+            child(driver, place, location, folder)
         finally:
             os._exit(0)
     if place == RANDOM:
@@ -136,7 +182,7 @@ def kill_one(place: str, location: str, folder: Path, delay: float) -> bool:
     return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
-def inspect(ledger: Ledger, folder: Path, counts: Counter[str]) -> list:
+def inspect(driver: str, ledger: Ledger, folder: Path, counts: Counter[str]) -> list:
     """What must hold whatever happened; returns the stranded entries."""
     try:
         ledger.verify()
@@ -145,9 +191,9 @@ def inspect(ledger: Ledger, folder: Path, counts: Counter[str]) -> list:
     statement = ledger.show("people")[0]
     entries = {entry.id: entry for entry in statement.entries}
     for release in folder.glob("release-*"):
-        entry = entries.get(release.name.removeprefix("release-"))
-        paid = entry is not None and entry.state in (State.PUBLISHING, State.PUBLISHED)
-        if not paid or tree_digest(release) != entry.digest:
+        found = [entry for entry in entries.values() if entry.target == str(release)]
+        paid = len(found) == 1 and found[0].state in (State.PUBLISHING, State.PUBLISHED)
+        if not paid or DIGESTS[driver](release) != found[0].digest:
             counts["uncharged"] += 1
     log = folder / "draws.log"
     draws = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
@@ -166,7 +212,7 @@ def inspect(ledger: Ledger, folder: Path, counts: Counter[str]) -> list:
     return list(statement.stranded)
 
 
-def recover(ledger: Ledger, folder: Path, stranded: list, counts: Counter[str]) -> None:
+def recover(driver: str, ledger: Ledger, folder: Path, stranded: list, counts: Counter[str]) -> None:
     """A steward's morning: resume what was sealed, void some of what was only reserved."""
     for entry in stranded:
         counts["stranded"] += 1
@@ -177,8 +223,9 @@ def recover(ledger: Ledger, folder: Path, stranded: list, counts: Counter[str]) 
             except LedgerError:
                 counts["redraws refused"] += 1
         if entry.state in (State.SEALED, State.PUBLISHING):
-            target = ledger.resume(entry.id, folder / f"release-{entry.id}")
-            counts["other bytes"] += tree_digest(target) != entry.digest
+            place = folder / f"release-{entry.id}"
+            target = ledger.resume(entry.id, place, digest_of=DIGESTS[driver])
+            counts["other bytes"] += DIGESTS[driver](target) != entry.digest
             counts["resumed"] += 1
         elif entry.state is State.RESERVED:
             ledger.void(entry.id, "stranded by a crash")
@@ -187,7 +234,7 @@ def recover(ledger: Ledger, folder: Path, stranded: list, counts: Counter[str]) 
             counts["lost"] += 1
 
 
-def grid(place: str, location: str, folder: Path, runs: int) -> Counter[str]:
+def grid(driver: str, place: str, location: str, folder: Path, runs: int) -> Counter[str]:
     """So many kills at one place, on one ledger."""
     counts: Counter[str] = Counter(
         dict.fromkeys(("uncharged", "corrupt", "redraws", "unlisted", "wrong sums"), 0)
@@ -197,12 +244,14 @@ def grid(place: str, location: str, folder: Path, runs: int) -> Counter[str]:
         ledger.register(Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 1000.0))
     lost: set[str] = set()
     for _ in range(runs):
-        counts["kills"] += kill_one(place, location, folder, float(rng.uniform(0.001, 0.08)))
+        counts["kills"] += kill_one(driver, place, location, folder, float(rng.uniform(0.001, 0.08)))
         with open_ledger(location) as ledger:
-            stranded = [entry for entry in inspect(ledger, folder, counts) if entry.id not in lost]
-            recover(ledger, folder, stranded, counts)
+            stranded = [
+                entry for entry in inspect(driver, ledger, folder, counts) if entry.id not in lost
+            ]
+            recover(driver, ledger, folder, stranded, counts)
             lost |= {entry.id for entry in stranded if entry.state is State.DRAWN}
-            left = inspect(ledger, folder, counts)
+            left = inspect(driver, ledger, folder, counts)
             counts["unlisted"] += {entry.id for entry in left} != lost
         for old in folder.glob("release-*"):
             shutil.rmtree(old)
@@ -211,10 +260,11 @@ def grid(place: str, location: str, folder: Path, runs: int) -> Counter[str]:
 
 
 def main() -> None:
-    """`{"runs": ..., "jobs": [[place, location, folder], ...]}` in, counts by place out."""
+    """`{"driver", "runs", "jobs": [[place, location, folder], ...]}` in, counts by place out."""
     work = json.loads(sys.argv[1])
+    driver = work.get("driver", PROTOCOL)
     found = {
-        place: grid(place, location, Path(folder), work["runs"])
+        place: grid(driver, place, location, Path(folder), work["runs"])
         for place, location, folder in work["jobs"]
     }
     print(json.dumps(found))  # noqa: T201  the report

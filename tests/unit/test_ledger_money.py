@@ -77,7 +77,7 @@ def test_spent_is_shown_as_people_read_it():
     assert spent_epsilon(0, GAUSS) == 0.0
     assert spent_epsilon(cap(GAUSS), GAUSS) == 1.0
     assert spent_epsilon(3 * 10**11, PURE) == 0.3
-    assert 0.5 <= spent_epsilon(cost(ask(0.5, 1e-6), GAUSS), GAUSS) < 0.50001
+    assert spent_epsilon(cost(ask(0.5, 1e-6), GAUSS), GAUSS) == 0.5
 
 
 def test_affordable_is_zero_below_the_smallest_request():

@@ -7,7 +7,7 @@ Proof       ledger.proof.md, of `cost` and `cap`.
 """
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from functools import cache
 
@@ -70,11 +70,11 @@ def _amount(guarantee: PrivacyGuarantee, currency: Currency) -> Fraction:
 
 
 def spent_epsilon(units: int, population: Population) -> float:
-    """Spent units as epsilon at the population's delta, for people; never shown below what it is."""
+    """Spent units as epsilon at the population's delta, at the digits that people read."""
     if population.currency is Currency.PURE or units == 0:
         return float(Fraction(units, SCALE))
     mu = _sqrt_lower(units)
-    return min(population.epsilon, _digits(epsilon_of(mu, population.delta), ROUND_CEILING, DIGITS))
+    return min(population.epsilon, shown(epsilon_of(mu, population.delta)))
 
 
 def affordable(units: int, population: Population, delta: float) -> float:

@@ -1,0 +1,142 @@
+"""The steward's commands on a real release: everything that `adumbra ledger` can do."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from adumbra import workflow
+from adumbra.cli.main import app
+from adumbra.data.schema import Schema
+from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, VerificationFailed
+from adumbra.mechanisms.dppro import DPProConfig
+from adumbra.privacy.ledger import Population, State, create_ledger, open_ledger, verify_export
+from support.ledger import ROW, ask, reserve
+
+CONFIG = DPProConfig(n_components=2, epsilon=1.0, delta=1e-6)
+ROWS = np.random.default_rng(5).uniform(-1, 1, (300, 4))
+
+
+def ledger(*words: str):
+    done = CliRunner().invoke(app, ["ledger", *words])
+    if done.exception is not None:
+        raise done.exception
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def said(*words: str):
+    return json.loads(ledger(*words, "--json"))
+
+
+def release(location, out, population="people", rows=ROWS):
+    schema = Schema.numeric(4, -1.0, 1.0)
+    return workflow.release(rows, CONFIG, schema=schema, ledger=location, population=population, out=out)
+
+
+@pytest.fixture
+def book(location):
+    made = said("init", location)
+    assert len(made["public_key"]) == 64
+    words = "--epsilon 4 --delta 1e-6 --unit row --neighbours replace-one --owner Ann --purpose research"
+    text = ledger("register", "people", "--ledger", location, *words.split())
+    assert text == "registered people: epsilon=0.0 spent of 4.0 at delta=1e-06, 4.0 left\n"
+    return location
+
+
+def test_a_release_is_accounted_for(book, tmp_path):
+    release(book, tmp_path / "out")
+    shown = said("show", "--ledger", book)["populations"][0]
+    assert (shown["spent"], shown["stranded"], shown["entries"][0]["state"]) == (1.0, [], "published")
+    text = ledger("show", "people", "--ledger", book)
+    assert "epsilon=1.0 spent of 4.0 at delta=1e-06" in text
+    assert "more releases like the last" in text
+    assert ledger("verify", "--ledger", book).startswith("whole: ")
+    assert said("verify", "--ledger", book, "--against", str(tmp_path / "out"))["card"] is True
+    assert (
+        said("verify", "--ledger", book, "--against", str(tmp_path / "out" / "card.json"))["card"]
+        is True
+    )
+    assert said("head", "--ledger", book)["sequence"] == 7
+    assert ledger("head", "--ledger", book).startswith("event 7 of ledger ")
+
+
+def test_a_card_of_another_ledger_or_none(book, tmp_path):
+    release(book, tmp_path / "out")
+    create_ledger(tmp_path / "other.db").close()
+    with pytest.raises(VerificationFailed, match="another ledger"):
+        ledger("verify", "--ledger", str(tmp_path / "other.db"), "--against", str(tmp_path / "out"))
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "half.json").write_text("{")
+    for name in ("list.json", "half.json", "none.json"):
+        with pytest.raises(InvalidInput, match="card="):
+            ledger("verify", "--ledger", book, "--against", str(tmp_path / name))
+
+
+def test_a_sealed_release_is_resumed_with_its_own_bytes(book, tmp_path, monkeypatch):
+    from adumbra.privacy.ledger import Ledger
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "publish", crash)
+    with pytest.raises(KeyboardInterrupt):
+        release(book, tmp_path / "out")
+    monkeypatch.undo()
+    stranded = said("show", "--ledger", book)["populations"][0]["stranded"]
+    assert "not published: " + stranded[0] + " is sealed; resume it" in ledger("show", "--ledger", book)
+    with pytest.raises(LedgerError, match="say where it shall be published"):
+        ledger("resume", stranded[0], "--ledger", book)
+    resumed = said("resume", stranded[0], "--ledger", book, "--target", str(tmp_path / "out"))
+    assert resumed["target"] == str(tmp_path / "out")
+    assert (
+        ledger("resume", stranded[0], "--ledger", book)
+        == f"published {stranded[0]} at {tmp_path / 'out'}\n"
+    )
+    said("verify", "--ledger", book, "--against", str(tmp_path / "out"))
+
+
+def test_void_raise_link_declare(book):
+    words = "--epsilon 2 --delta 1e-6 --unit row --neighbours replace-one --json"
+    for name in ("again", "others"):
+        made = json.loads(ledger("register", name, "--ledger", book, *words.split()))
+        assert made["left"] == 2.0
+    with open_ledger(book) as opened:
+        entry = reserve(opened, "again", 1.0, 1e-6)
+        reserve(opened, "again", 0.5, 1e-6)
+    assert said("void", entry, "--ledger", book, "--reason", "a mistake") == {
+        "entry": entry,
+        "state": "void",
+    }
+    raised = said("raise", "people", "--ledger", book, "--epsilon", "5", "--reason", "agreed")
+    assert raised["raised"][0]["reason"] == "agreed"
+    assert "cap raised" in ledger("show", "--ledger", book)
+    linked = said("link", "again", "--ledger", book, "--to", "people", "--reason", "the same people")
+    assert linked["spent"] == 0.5
+    ledger("declare", "people", "others", "--ledger", book, "--reason", "two hospitals")
+    with open_ledger(book) as opened:
+        assert opened.show("again")[0].entries[0].state is State.VOID
+        opened.verify()
+        with pytest.raises(BudgetRefused, match="for population again"):
+            opened.reserve("again", ask(2.0, 1e-6), request={}, source_pin="")
+
+
+def test_the_same_rows_under_a_new_name_are_pointed_at(book, tmp_path):
+    with open_ledger(book) as opened:
+        opened.register(Population("renamed", *ROW, 4.0, 1e-6))
+    release(book, tmp_path / "one")
+    release(book, tmp_path / "two", "renamed", ROWS[::-1].copy())
+    assert "look: populations people and renamed hold the same rows" in ledger("show", "--ledger", book)
+    ledger("declare", "people", "renamed", "--ledger", book, "--reason", "a test")
+    assert "look:" not in ledger("show", "--ledger", book)
+
+
+def test_export(book, tmp_path):
+    release(book, tmp_path / "out")
+    ledger("export", str(tmp_path / "log.jsonl"), "--ledger", book)
+    assert verify_export(tmp_path / "log.jsonl") == 7
+    assert "Ann" not in (tmp_path / "log.jsonl").read_text()
+    assert (
+        said("export", str(tmp_path / "log.parquet"), "--ledger", book, "--private")["public"] is False
+    )
