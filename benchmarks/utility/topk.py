@@ -180,9 +180,8 @@ def checks(table):
         gaps = [cell[better] - cell[worse] for cell in mean.values() if better in cell and worse in cell]
         if gaps:
             ahead = sum(gap >= 0 for gap in gaps)
-            print(
-                f"    - {better} >= {worse}: {ahead} of {len(gaps)} cells, by {min(gaps):+.3f} to {max(gaps):+.3f}"
-            )
+            span = f"by {min(gaps):+.3f} to {max(gaps):+.3f}"
+            print(f"    - {better} >= {worse}: {ahead} of {len(gaps)} cells, {span}")
     cell = mean.get(("retail", 100, 0.1))
     if cell:
         picked = {arm: round(value, 3) for arm, value in cell.items()}
