@@ -1,0 +1,160 @@
+"""The checks of an audit: each looks at one case and says what it found, in words; nothing found is [].
+
+replay         everything a release hands over is the same on both tables once the noise is the same
+sensitivity    no noise call moves more than declared, and all together not more than the claim
+attack         the lower bound stays below the claim
+grid           released numbers are multiples of the grid on the card
+freshness      two grants share no noise, and neither do two purposes of one
+secrets        neither the grant's secret nor a secret matrix is in the release
+guard          the product itself refused to go on
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import pearsonr
+
+from adumbra.audit.attack import attack, worst
+from adumbra.audit.floats import off_grid
+from adumbra.audit.pairs import Case
+from adumbra.audit.recorder import (
+    Recorded,
+    exceedances,
+    parts_of,
+    plan_of,
+    record_pair,
+    run_draft,
+)
+from adumbra.errors import AdumbraError
+from adumbra.mechanisms import dppro, jl_laplace
+from adumbra.mechanisms.projected import row_space
+from adumbra.numerics import Array, Lattice
+from adumbra.privacy import grant as grants
+from adumbra.privacy.noise import add_gaussian
+from adumbra.privacy.recorded_noise import fixed_grant
+
+ATTACK_RUNS = 200_000
+FEWEST = 10  # noise values that two calls must have in common to be compared
+CHANCE = 1e-10  # of taking independent noise for the same
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault that a check saw."""
+
+    check: str
+    detail: str
+
+
+def examine(case: Case, runs: int = ATTACK_RUNS, *, thorough: bool = True) -> list[Finding]:
+    """Run every check on one case, on its pair of tables; not thorough: until the first finding."""
+    found: list[Finding] = []
+    try:
+        recorded = record_pair(case)
+    except AdumbraError as error:
+        return [Finding("guard", f"{type(error).__name__}: {error}")]
+    checks: dict[str, Callable[[], list[str]]] = {
+        "replay": lambda: check_replay(recorded),
+        "sensitivity": lambda: exceedances(recorded),
+        "grid": lambda: check_grid(case),
+        "freshness": lambda: check_freshness(recorded),
+        "secrets": lambda: check_secrets(case),
+        "attack": lambda: check_attack(case, runs),
+    }
+    for name, check in checks.items():
+        if found and not thorough:
+            break
+        try:
+            found += [Finding(name, detail) for detail in check()]
+        except AdumbraError as error:
+            found.append(Finding("guard", f"{name}: {type(error).__name__}: {error}"))
+    return found
+
+
+def check_replay(recorded: Recorded) -> list[str]:
+    """What differs although all noise was the same."""
+    if recorded.fault is not None:
+        return [recorded.fault]
+    return [f"{name} differs" for name in recorded.differences()]
+
+
+def check_attack(case: Case, runs: int) -> list[str]:
+    """A claim that is refuted; whole releases are attacked too where the case has an event."""
+    result = attack(case, runs)
+    if not result.violated:
+        return []
+    return [f"epsilon is at least {result.epsilon_lower:.4g}, claimed {result.epsilon_claimed:g}"]
+
+
+def check_grid(case: Case) -> list[str]:
+    """Off-grid numbers of the mechanisms that release noisy rows as they are."""
+    if case.module not in (dppro, jl_laplace):
+        return []
+    planned = plan_of(case)
+    draft = run_draft(case, case.before, fixed_grant(0, planned.guarantee, planned.purposes))
+    table = draft.tables["data"]
+    whole = table if isinstance(table, pa.Table) else pa.Table.from_batches(table.batches, table.schema)
+    grid = (draft.noise or planned.noise)[0].grid
+    values = np.column_stack([column.to_numpy() for column in whole.columns])
+    count = off_grid(values, grid)
+    return [f"{count} of {values.size} numbers are off the grid"] if count else []
+
+
+def check_freshness(recorded: Recorded) -> list[str]:
+    """Noise that comes twice: in two grants, or for two purposes of one."""
+    planned, found = recorded.planned, []
+    value = Lattice(np.zeros(16, np.int64), -24)
+    purpose = planned.purposes[0]
+    draws = [
+        add_gaussian(
+            value,
+            1.0,
+            grants.open_grant(name, planned.guarantee, planned.purposes, "audit").key(purpose),
+        )
+        for name in ("first", "second")
+    ]
+    if np.array_equal(draws[0].units, draws[1].units):
+        found.append("two grants drew the same noise")
+    noises = _noises(recorded)
+    for index, (name, noise) in enumerate(noises):
+        for other, more in noises[:index]:
+            size = min(len(noise), len(more))
+            if size >= FEWEST and pearsonr(noise[:size], more[:size]).pvalue < CHANCE:
+                found.append(f"{other} and {name} share their noise")
+    return found
+
+
+def _noises(recorded: Recorded) -> list[tuple[str, Array]]:
+    """The noise of every recorded call, in standard units."""
+    found = []
+    for (purpose, block), (call, output) in recorded.record.calls.items():
+        if isinstance(output, Lattice) and call.value.units.size:
+            noise = (output.units - call.value.units) * (call.value.grid / call.scale)
+            found.append((f"{purpose} {block}", noise.reshape(-1)))
+    return found
+
+
+def check_secrets(case: Case) -> list[str]:
+    """A secret that left: the grant's own, or the matrix that JL + Laplace never writes."""
+    planned = plan_of(case)
+    grant = fixed_grant(7, planned.guarantee, planned.purposes)
+    secrets = {"the grant's secret": grant.secret.reveal()}
+    if case.module is jl_laplace:
+        space = row_space(case.schema, case.config.row_norm)
+        matrix = jl_laplace.draw_matrix(case.config, space, grant.key(jl_laplace.MATRIX))
+        secrets["the secret matrix"] = matrix.to_float().tobytes()
+        secrets["the secret matrix (transposed)"] = matrix.to_float().T.tobytes()
+    parts = parts_of(run_draft(case, case.before, grant))
+    return [
+        f"{secret} is in {name}"
+        for name, content in parts.items()
+        for secret, needle in secrets.items()
+        if needle in content or needle.hex().encode() in content
+    ]
+
+
+def settle(case: Case) -> Case:
+    """The case with the worst of its pairs, found while nothing is planted."""
+    return case if len(case.tables) == 1 else worst(case)[0]

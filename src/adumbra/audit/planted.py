@@ -1,0 +1,179 @@
+# ruff: noqa: ANN401 - a wrong version stands in for functions of many types
+"""Ways to plant a bug: patches (object, name, wrong version) that `plant` sets and takes back."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.batch import Batch
+from adumbra.data.bounds import BoundedRows
+from adumbra.data.encode import Encoder
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.mechanisms.base import Draft
+from adumbra.mechanisms.ron_gauss import draw
+from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array, Ints, Lattice, coarsen
+from adumbra.privacy import noise
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.noise import add_gaussian
+from adumbra.statistics.base import Sensitivity
+from adumbra.statistics.moments import symmetric
+
+Patch = tuple[object, str, object]
+
+
+@contextmanager
+def plant(patches: list[Patch]) -> Iterator[None]:
+    """Set the wrong versions, and take them back whatever happens."""
+    right = [getattr(place, name) for place, name, _ in patches]
+    try:
+        for place, name, wrong in patches:
+            setattr(place, name, wrong)
+        yield
+    finally:
+        for (place, name, _), old in zip(patches, right, strict=True):
+            setattr(place, name, old)
+
+
+def weaker_noise(factor: float) -> list[Patch]:
+    """The sampler itself draws noise that is too narrow."""
+    right = noise._draw  # noqa: SLF001 - the sampler's inside is what is planted wrong
+
+    def wrong(units: Ints, laws: Any, members: Ints, key: Any) -> Ints:
+        drawn = right(units, laws, members, key)
+        return np.asarray(units + np.rint((drawn - units) * factor).astype(np.int64))
+
+    return [(noise, "_draw", wrong)]
+
+
+def sensitivity(kind: type, wrong: Callable[[Any, Any], Sensitivity]) -> list[Patch]:
+    """A statistic that declares another sensitivity."""
+    return [(kind, "sensitivity", wrong)]
+
+
+Change = Callable[[Draft, Source, Any, Grant], Draft]
+
+
+def altered_release(module: ModuleType, change: Change) -> list[Patch]:
+    """A release that does something more with the private rows after (or before) the right one."""
+    right = module.release
+
+    def wrong(source: Source, config: Any, *, engine: Engine, grant: Grant) -> Draft:
+        return change(right(source, config, engine=engine, grant=grant), source, config, grant)
+
+    return [(module, "release", wrong)]
+
+
+def rows_of(source: Source) -> Array:
+    """All private rows."""
+    blocks = [batch.values for batch in source.batches(NOISE_BLOCK) if isinstance(batch, Batch)]
+    return np.concatenate(blocks) if blocks else np.zeros((0, 1))
+
+
+def with_fact(name: str, fact: Callable[[Draft, Source, Grant], object]) -> Change:
+    """The draft with one more fact on its card."""
+
+    def change(draft: Draft, source: Source, _config: Any, grant: Grant) -> Draft:
+        return replace(draft, facts={**draft.facts, name: fact(draft, source, grant)})
+
+    return change
+
+
+def in_private_order(draft: Draft, source: Source, _config: Any, _grant: Grant) -> Draft:
+    """Synthetic rows in the order of the private ones."""
+    table = draft.tables["data"]
+    if not isinstance(table, pa.Table):
+        return draft
+    values = rows_of(source)[: table.num_rows].sum(axis=1)
+    order = np.argsort(np.argsort(values, kind="stable"), kind="stable")
+    return replace(draft, tables={**draft.tables, "data": table.take(pa.array(order))})
+
+
+def unclipped(x: Array, norm: float, *, labels: Ints | None = None) -> BoundedRows:
+    """Rows that claim a bound which nothing enforces."""
+    return BoundedRows(units=np.rint(x * (2.0**ROW_BITS / norm)), norm=norm, labels=labels)
+
+
+def data_norm(right: Callable[..., BoundedRows]) -> Callable[..., BoundedRows]:
+    """Divide by the longest row that is there instead of the declared bound."""
+
+    def wrong(x: Array, _norm: float, *, labels: Ints | None = None) -> BoundedRows:
+        longest = float(np.sqrt(np.einsum("ij,ij->i", x, x).max(initial=1e-12)))
+        return right(x, longest, labels=labels)
+
+    return wrong
+
+
+def data_bounds(right: Callable[[Encoder, Batch], Array]) -> Callable[[Encoder, Batch], Array]:
+    """Scale columns by the least and largest value that is there."""
+
+    def wrong(self: Encoder, batch: Batch) -> Array:
+        x = right(self, batch)
+        low, high = x.min(axis=0), x.max(axis=0)
+        return np.asarray((x - low) / np.where(high > low, high - low, 1.0) - 0.5)
+
+    return wrong
+
+
+def skipping_missing(right: Callable[[Encoder, Batch], Array]) -> Callable[[Encoder, Batch], Array]:
+    """Leave rows out that hold nothing but missing values."""
+
+    def wrong(self: Encoder, batch: Batch) -> Array:
+        fills = np.array([column.fill for column in self.schema.columns])
+        kept = (batch.values != fills).any(axis=1)
+        return right(self, Batch(batch.start, batch.values[kept]))
+
+    return wrong
+
+
+def exact_purpose(purpose: str) -> list[Patch]:
+    """One of RON-Gauss's statistics goes on without its noise."""
+    right = draw._noisy  # noqa: SLF001
+
+    def wrong(value: Lattice, name: str, settled: Any, grant: Grant, weights: Any = None) -> Array:
+        if name != purpose:
+            return right(value, name, settled, grant, weights)
+        return coarsen(value, settled.by_purpose[name].exponent).to_float()
+
+    return [(draw, "_noisy", wrong)]
+
+
+def redrawn_until_positive() -> list[Patch]:
+    """Draw the Gram again until no eigenvalue is negative; each draw costs, and one is paid."""
+    right = draw._noisy  # noqa: SLF001
+
+    def wrong(value: Lattice, name: str, settled: Any, grant: Grant, weights: Any = None) -> Array:
+        if name != "gram":
+            return right(value, name, settled, grant, weights)
+        one = settled.by_purpose[name]
+        width = round((np.sqrt(8 * value.units.shape[-1] + 1) - 1) / 2)
+        for block in range(64):
+            key = grant.key(name, block)
+            noisy = add_gaussian(coarsen(value, one.exponent), one.scale * weights, key).to_float()
+            if np.linalg.eigvalsh(symmetric(noisy, width)).min() >= 0:
+                break
+        return noisy
+
+    return [(draw, "_noisy", wrong)]
+
+
+class FloatNoise:
+    """A value with numpy's float noise on it: not a lattice any more."""
+
+    def __init__(self, value: Lattice, sigma: float) -> None:
+        rng = np.random.default_rng(5)
+        self.noisy = value.to_float() + rng.normal(scale=sigma, size=value.units.shape)
+
+    def to_float(self) -> Array:
+        """The noisy floats."""
+        return np.asarray(self.noisy)
+
+
+def float_noise(value: Lattice, sigma: float, _key: object) -> FloatNoise:
+    """What `add_gaussian` must not be."""
+    return FloatNoise(value, sigma)

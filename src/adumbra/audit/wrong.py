@@ -1,0 +1,160 @@
+# ruff: noqa: ANN401, D103 - a wrong version stands in for functions of many types; its name says what
+"""Wrong versions of single functions, and neighbours that show them; planted by `mutants` alone."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from adumbra.audit import planted
+from adumbra.audit.pairs import REPLACE, ROW, Tables, corners, item_table, numbers, replaced
+from adumbra.audit.planted import Patch
+from adumbra.mechanisms import dppro, jl_laplace, projected
+from adumbra.mechanisms.ron_gauss import draw
+from adumbra.mechanisms.topk import counting
+from adumbra.numerics import Array
+from adumbra.privacy import keys
+from adumbra.privacy.calibration import split_mu
+from adumbra.relations import Neighbours
+from adumbra.statistics import box_moments, class_sums, counts, moments
+from adumbra.statistics.base import Sensitivity
+
+# Neighbours that some bugs need
+
+
+def outlier() -> Tables:
+    """Small rows with one long row, or with one more small row."""
+    small = np.full((50, 4), 0.02)
+    tables = np.repeat(small[None], 2, axis=0)
+    tables[0, 0] = corners()[0]
+    return tables[0], tables[1]
+
+
+def missing() -> Tables:
+    rows = np.repeat(corners()[None, :3], 2, axis=0)
+    rows[1, 0] = np.nan
+    return rows[0], rows[1]
+
+
+def long_set() -> Tables:
+    return item_table([]), item_table([list(range(40))])
+
+
+def ordered() -> Tables:
+    table = numbers(ROW, REPLACE)
+    return replaced(table, 50, corners()[0], corners()[-1])
+
+
+# Wrong versions
+
+
+def add_remove_gram(self: moments.Gram, _neighbours: Neighbours) -> Sensitivity:
+    return moments.gram_sensitivity(self.width, self.limit, Neighbours.ADD_REMOVE)
+
+
+def _lemma_4_sensitivity(self: moments.Gram, neighbours: Neighbours) -> Sensitivity:
+    right = moments.gram_sensitivity(self.width, self.limit, neighbours)
+    return Sensitivity(l1=2.0 * self.width**0.5, l2=right.l2)
+
+
+def full_matrix(matrix: Any) -> Any:
+    return np.ascontiguousarray(matrix.reshape(*matrix.shape[:-2], -1))
+
+
+def from_full(flat: Array, width: int) -> Array:
+    square = flat.reshape(*flat.shape[:-1], width, width)
+    return (square + np.swapaxes(square, -1, -2)) / 2.0
+
+
+def numbers_only(self: box_moments.BoxMoments, neighbours: Neighbours) -> Sensitivity:
+    """The paper's bound: a category counts like a number of range one."""
+    columns = len(self.shape.numeric) + len(self.shape.groups)
+    shape = box_moments.BoxShape(tuple(range(columns)), (), self.shape.classes)
+    square = box_moments.joint_l2_square(shape, neighbours)
+    return Sensitivity(l1=float(box_moments.joint_l1(shape, neighbours)), l2=float(square) ** 0.5)
+
+
+def half_mean(width: int, neighbours: Neighbours, *, classes: bool) -> Sensitivity:
+    right = _RIGHT_MEAN(width, neighbours, classes=classes)
+    return Sensitivity(l1=right.l1 / 2, l2=right.l2 / 2)
+
+
+_RIGHT_MEAN = class_sums.counted_sum_sensitivity
+
+
+def average(matrix: Any, **_: object) -> Sensitivity:
+    lengths = np.linalg.norm(matrix.to_float(), axis=1)
+    return Sensitivity(l1=float(lengths.mean()), l2=float(lengths.mean()))
+
+
+def element_l1(matrix: Any, _radius: float) -> float:
+    return float(np.abs(matrix.to_float()).sum(axis=1).max())
+
+
+def mirrored(width: int) -> Array:
+    rows, columns = np.triu_indices(width)
+    return np.where(rows == columns, 1.0, 0.5)
+
+
+def whole_rows(self: counts.TruncatedCounts, total: Any, rows: counts.ItemRows) -> Any:
+    total += np.bincount(rows.indices, minlength=self.width) << self.bits
+    return total
+
+
+def exact_counts(exact: Any, calibrated: Any, _grant: Any, _purpose: str) -> Any:
+    return counting.NoisyCounts(lattice=exact, noise=calibrated)
+
+
+def data_matrix(source: Any, config: Any, *, engine: Any, grant: Any) -> Any:
+    seed = int(np.abs(planted.rows_of(source)).sum() * 1000 + planted.rows_of(source).sum() * 10)
+    return _RIGHT_DPPRO(source, replace(config, matrix_seed=abs(seed)), engine=engine, grant=grant)
+
+
+_RIGHT_DPPRO = dppro.release
+
+
+def left_matrix(draft: Any, _source: Any, config: Any, grant: Any) -> Any:
+    space = projected.row_space(_source.schema, config.row_norm)
+    matrix = jl_laplace.draw_matrix(config, space, grant.key(jl_laplace.MATRIX))
+    return replace(draft, arrays={**draft.arrays, "projection": matrix.to_float()})
+
+
+def whole_budget(mu: float, shares: Any) -> tuple[float, ...]:
+    return tuple(mu for _ in split_mu(mu, shares))
+
+
+def one_stream(secret: bytes, _purpose: str, block: int) -> Any:
+    return _RIGHT_SECRET(secret, "one", block)
+
+
+_RIGHT_SECRET = keys.derive_secret
+
+
+def exact_rows(_draft: Any, source: Any, _grant: Any) -> int:
+    return len(planted.rows_of(source))
+
+
+def levels(_draft: Any, source: Any, _grant: Any) -> list[int]:
+    return [len(np.unique(column)) for column in planted.rows_of(source).T]
+
+
+def secret_hex(_draft: Any, _source: Any, grant: Any) -> str:
+    return str(grant.secret.reveal().hex())
+
+
+def raw_error(_draft: Any, source: Any, _grant: Any) -> float:
+    return float(planted.rows_of(source).mean())
+
+
+def lemma_4() -> list[Patch]:
+    """The paper's scale on all p^2 entries: its bound holds in the induced norm, not entry by entry."""
+    return [
+        (moments.Gram, "sensitivity", _lemma_4_sensitivity),
+        (draw, "upper_triangle", full_matrix),
+        (draw, "symmetric", from_full),
+    ]
+
+
+def gaussian_family(config: Any) -> Any:
+    """A matrix whose rows differ in length."""
+    return replace(config, family="gaussian")
