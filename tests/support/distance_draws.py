@@ -15,7 +15,9 @@ def projected_draws(family, a, k, draws, seed):
     """a R for independent matrices R on the lattice, one a row."""
     d = len(a)
     words = np.random.default_rng(seed).bit_generator.random_raw
-    if family in ("haar", "identity"):
+    if family == "identity":
+        return np.broadcast_to(a, (draws, d))
+    if family == "haar":
         matrices = (lattice_matrix(draw_values(family, d, k, words)).to_float() for _ in range(draws))
         return np.array([a @ matrix for matrix in matrices])
     parts = []

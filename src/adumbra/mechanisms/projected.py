@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import beta, chi2
+from scipy.special import betainccinv, chdtri
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, project
@@ -108,9 +108,9 @@ def clip_radius(family: str, n_features: int, n_components: int, tail: float = C
     if family == "identity" or (family == "haar" and n_components == n_features):
         return 1.0
     if family == "haar":
-        law = beta(n_components / 2.0, (n_features - n_components) / 2.0)
-        return math.sqrt(n_features / n_components * float(law.isf(tail)))
-    return math.sqrt(float(chi2.isf(tail, n_components)) / n_components)
+        quantile = float(betainccinv(n_components / 2.0, (n_features - n_components) / 2.0, tail))
+        return math.sqrt(n_features / n_components * quantile)
+    return math.sqrt(float(chdtri(n_components, tail)) / n_components)
 
 
 def clip_exponent(radius: float) -> int:

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.special import chdtri, ndtri
 
 from adumbra.data.matrices import squared_length_variance
 from adumbra.errors import InvalidInput, require
@@ -142,8 +141,8 @@ def interval(
     if method == "chi-square":
         require(exact, f"method={method}: needs a gaussian matrix and gaussian noise; use 'normal'")
         ratio = (np.asarray(estimates) + model.offset) * k
-        low = ratio / chi2.ppf(1.0 - tail, k) - model.offset
-        high = ratio / chi2.ppf(tail, k) - model.offset
+        low = ratio / chdtri(k, tail) - model.offset
+        high = ratio / chdtri(k, 1.0 - tail) - model.offset
     else:
         width = float(ndtri(1.0 - tail)) if method == "normal" else 1.0 / math.sqrt(1.0 - level)
         error = width * model.standard_error(estimates)
