@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         DPPro,
         JLLaplace,
         LDAPublisher,
+        MomentsSynthesizer,
         PCAPublisher,
         RONGauss,
         TopKColumns,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from adumbra.mechanisms.dppro import DPProConfig
     from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
     from adumbra.mechanisms.lda import LDAConfig
+    from adumbra.mechanisms.moments_plan import MomentsConfig
     from adumbra.mechanisms.pca import PCAConfig
     from adumbra.mechanisms.ron_gauss import RONGaussConfig
     from adumbra.mechanisms.topk import TopKConfig
@@ -42,6 +44,8 @@ _HOMES = {
     "LDAConfig": "adumbra.mechanisms.lda",
     "LDAPublisher": "adumbra.estimators",
     "Ledger": "adumbra.privacy.ledger",
+    "MomentsConfig": "adumbra.mechanisms.moments_plan",
+    "MomentsSynthesizer": "adumbra.estimators",
     "PCAConfig": "adumbra.mechanisms.pca",
     "PCAPublisher": "adumbra.estimators",
     "Plan": "adumbra.mechanisms.base",
@@ -69,6 +73,8 @@ __all__ = [
     "LDAConfig",
     "LDAPublisher",
     "Ledger",
+    "MomentsConfig",
+    "MomentsSynthesizer",
     "PCAConfig",
     "PCAPublisher",
     "Plan",

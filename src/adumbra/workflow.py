@@ -17,11 +17,12 @@ from adumbra.data.watched import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, LedgerError, require
-from adumbra.mechanisms import dppro, jl_laplace, lda, pca, ron_gauss, topk
+from adumbra.mechanisms import dppro, jl_laplace, lda, moments, pca, ron_gauss, topk
 from adumbra.mechanisms.base import Draft, Plan
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
 from adumbra.mechanisms.lda import LDAConfig
+from adumbra.mechanisms.moments_plan import MomentsConfig
 from adumbra.mechanisms.pca import PCAConfig
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.mechanisms.topk import TopKConfig
@@ -33,7 +34,9 @@ from adumbra.release.storage import load, write_staged
 from adumbra.report.page import render
 from adumbra.version import __version__
 
-Config = DPProConfig | JLLaplaceConfig | LDAConfig | PCAConfig | RONGaussConfig | TopKConfig
+Config = (
+    DPProConfig | JLLaplaceConfig | LDAConfig | MomentsConfig | PCAConfig | RONGaussConfig | TopKConfig
+)
 
 LIMITS = (
     "The guarantee covers this folder; whatever else is published about the same people adds to it.",
@@ -43,7 +46,7 @@ LIMITS = (
 )
 
 
-def plan(config: Config, schema: Schema) -> Plan:
+def plan(config: Config, schema: Schema) -> Plan:  # noqa: PLR0911 - one case a mechanism
     """Cost, noise and expected error of a release; touches no data."""
     match config:
         case DPProConfig():
@@ -52,6 +55,8 @@ def plan(config: Config, schema: Schema) -> Plan:
             return jl_laplace.plan(config, schema)
         case LDAConfig():
             return lda.plan(config, schema)
+        case MomentsConfig():
+            return moments.plan(config, schema)
         case PCAConfig():
             return pca.plan(config, schema)
         case RONGaussConfig():
@@ -61,7 +66,9 @@ def plan(config: Config, schema: Schema) -> Plan:
     raise _unknown(config)
 
 
-def draw(source: Source, config: Config, *, engine: Engine, grant: Grant) -> Draft:
+def draw(  # noqa: PLR0911 - as above
+    source: Source, config: Config, *, engine: Engine, grant: Grant
+) -> Draft:
     """Run a mechanism under a grant that was paid for."""
     match config:
         case DPProConfig():
@@ -70,6 +77,8 @@ def draw(source: Source, config: Config, *, engine: Engine, grant: Grant) -> Dra
             return jl_laplace.release(source, config, engine=engine, grant=grant)
         case LDAConfig():
             return lda.release(source, config, engine=engine, grant=grant)
+        case MomentsConfig():
+            return moments.release(source, config, engine=engine, grant=grant)
         case PCAConfig():
             return pca.release(source, config, engine=engine, grant=grant)
         case RONGaussConfig():

@@ -18,6 +18,7 @@ def config_classes() -> dict[str, type]:
     from adumbra.mechanisms.dppro import DPProConfig
     from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
     from adumbra.mechanisms.lda import LDAConfig
+    from adumbra.mechanisms.moments_plan import MomentsConfig
     from adumbra.mechanisms.pca import PCAConfig
     from adumbra.mechanisms.ron_gauss import RONGaussConfig
     from adumbra.mechanisms.topk import TopKConfig
@@ -26,6 +27,7 @@ def config_classes() -> dict[str, type]:
         "dppro": DPProConfig,
         "jl-laplace": JLLaplaceConfig,
         "lda": LDAConfig,
+        "moments": MomentsConfig,
         "pca": PCAConfig,
         "ron-gauss": RONGaussConfig,
         "top-k": TopKConfig,

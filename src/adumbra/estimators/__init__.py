@@ -1,8 +1,17 @@
 """The scikit-learn face: thin classes over mechanisms, for arrays and notebooks."""
 
 from adumbra.estimators.component import LDAPublisher, PCAPublisher
+from adumbra.estimators.moments import MomentsSynthesizer
 from adumbra.estimators.projection import DPPro, JLLaplace
 from adumbra.estimators.ron_gauss import RONGauss
 from adumbra.estimators.topk import TopKColumns
 
-__all__ = ["DPPro", "JLLaplace", "LDAPublisher", "PCAPublisher", "RONGauss", "TopKColumns"]
+__all__ = [
+    "DPPro",
+    "JLLaplace",
+    "LDAPublisher",
+    "MomentsSynthesizer",
+    "PCAPublisher",
+    "RONGauss",
+    "TopKColumns",
+]

@@ -1,0 +1,126 @@
+"""`MomentsSynthesizer` for tables and arrays: pay once at `fit`, draw as many rows as wanted.
+
+A table needs a schema; an array needs bounds (and classes, if it comes with labels). Every `fit` is a
+release and is charged to `guarantee_`; `sample` costs nothing.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.data.sources import Source, open_source
+from adumbra.errors import InvalidInput, require
+from adumbra.estimators._base import Bounds, PrivateEstimator
+from adumbra.mechanisms.moments import model_of
+from adumbra.mechanisms.moments_model import MomentsModel, synthesize
+from adumbra.mechanisms.moments_plan import MomentsConfig
+from adumbra.numerics import Array
+from adumbra.relations import Neighbours, Unit
+
+_LABEL = "label"
+
+
+class MomentsSynthesizer(PrivateEstimator):
+    """Synthetic rows from noisy moments; see `adumbra.mechanisms.moments`."""
+
+    def __init__(  # noqa: PLR0913 - scikit-learn: every parameter is a keyword of the constructor
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        neighbours: str = "replace-one",
+        schema: Schema | None = None,
+        bounds: Bounds | None = None,
+        classes: Sequence[Hashable] | None = None,
+        rows_guess: int | None = None,
+        marginal_share: float | None = None,
+        numbers: str = "auto",
+        sample_seed: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.neighbours = neighbours
+        self.schema = schema
+        self.bounds = bounds
+        self.classes = classes
+        self.rows_guess = rows_guess
+        self.marginal_share = marginal_share
+        self.numbers = numbers
+        self.sample_seed = sample_seed
+
+    def fit(self, X: object, y: ArrayLike | None = None) -> Self:
+        """Release the moments of a table (with a schema) or of an array with declared bounds."""
+        source = self._source(X, y)
+        config = MomentsConfig(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            sample_rows=1,  # rows are drawn by `sample`, from the released arrays
+            rows_guess=self.rows_guess,
+            marginal_share=self.marginal_share,
+            numbers=self.numbers,
+            sample_seed=self.sample_seed,
+        )
+        _, draft = self._pay_and_draw(source, config)
+        self.n_rows_ = source.public_rows()
+        arrays = {name: np.asarray(value, np.float64) for name, value in draft.arrays.items()}
+        self.model_: MomentsModel = model_of(config, source.schema, self.n_rows_, arrays)
+        self.n_features_in_ = len(self.model_.plan.features)
+        self.rank_ = self.model_.rank
+        self._has_labels = y is not None
+        return self
+
+    def sample(
+        self, n: int | None = None, *, sample_seed: int | None = None
+    ) -> pa.Table | Array | tuple[Array, NDArray[np.generic]]:
+        """Synthetic rows: a table if fitted with a schema, else X or (X, y); n defaults to a public n."""
+        rows = n if n is not None else self.n_rows_
+        if rows is None:
+            raise InvalidInput("n=None: the number of rows is private; say how many rows to draw")
+        require(rows >= 1, f"n={rows}: must be at least 1")
+        seed = self.sample_seed if sample_seed is None else sample_seed
+        table = synthesize(self.model_, rows, seed)
+        if self.schema is not None:
+            return table
+        names = [name for name in table.column_names if name != _LABEL]
+        x = np.column_stack([table[name].to_numpy() for name in names])
+        if not self._has_labels:
+            return x
+        return x, np.asarray(self.classes)[table[_LABEL].to_numpy()]
+
+    def _source(self, x: object, y: ArrayLike | None) -> Source:
+        """The data with its declared schema; nothing is taken from the values."""
+        if self.schema is not None:
+            require(y is None, "y: with a schema the label is one of the table's columns; leave y out")
+            return open_source(x, self.schema)
+        if self.bounds is None:
+            raise InvalidInput(
+                "schema=None, bounds=None: declare either from public knowledge, never from X"
+            )
+        values = np.asarray(x, dtype=np.float64)
+        require(values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional")
+        lower, upper = self.bounds
+        plain = Schema.numeric(values.shape[1], lower, upper, neighbours=Neighbours(self.neighbours))
+        if y is None:
+            return open_source(values, plain)
+        codes = self._codes(y)
+        require(len(codes) == len(values), "y: needs one label for each row of X")
+        label = Column(
+            name=_LABEL, kind=Kind.INTEGER, lower=0, upper=max(len(self.classes or ()) - 1, 1)
+        )
+        schema = Schema(
+            columns=(*plain.columns, label), unit=Unit.ROW, neighbours=plain.neighbours, label=_LABEL
+        )
+        return open_source(np.column_stack([values, codes]), schema)
+
+    def _codes(self, y: ArrayLike) -> Array:
+        """Class codes of declared classes; a label that was not declared counts as the first."""
+        if self.classes is None:
+            raise InvalidInput(
+                "classes=None: declare the classes of y from public knowledge, never from y"
+            )
+        places = {value: code for code, value in enumerate(self.classes)}
+        return np.array([places.get(value, 0) for value in np.asarray(y).tolist()], np.float64)

@@ -1,0 +1,344 @@
+"""From noisy histograms and a noisy Gram to a model, and from the model to a table.
+
+Post-processing only: every argument is public or paid for. In order: marginals (denoised at the known
+noise), the centre they imply, class means and the covariance within classes (shrunk at the noise edge),
+the latent model calibrated to both, synthetic rows in the schema's own columns and types.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.schema import Schema
+from adumbra.mechanisms.moments_plan import BIN_PARTS, Design, Feature
+from adumbra.mechanisms.moments_rows import Centre
+from adumbra.numerics import Array, Ints
+from adumbra.postprocess.decode import column_array
+from adumbra.postprocess.latent import Block, Decoded, LatentModel, calibrate, latent_model, sample
+from adumbra.postprocess.marginals import (
+    cell_limits,
+    cell_means,
+    denoise_columns,
+    fill,
+    merge_cells,
+    project_simplex,
+    quiet,
+)
+from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
+
+_HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
+_BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations
+_CALIBRATION_ROWS = 8192
+_SMALL_CLASS = 20.0  # a class below 1/20 of the average size is drawn toward the mean of all
+_WIDE = 400  # beyond this many latent columns calibration takes fewer rows and rounds
+_SAMPLE_VALUES = 2**26  # latent values drawn at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marginals:
+    """One-way laws after denoising."""
+
+    rows: float  # the number of rows: public, or from the noisy histograms
+    class_shares: Array = field(repr=False)
+    laws: tuple[Array, ...] = field(
+        repr=False
+    )  # number: cells; category: classes x cells, rows are laws
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GramNoise:
+    """The released Gram in encoded units, with its noise."""
+
+    blocks: tuple[Array, ...] = field(repr=False)  # sums of centred products
+    class_sums: Array = field(repr=False)  # L x D
+    sigma: float  # off-diagonal standard deviation of a block's entry
+    class_sigma: float  # standard deviation of an entry of class_sums
+
+
+def read_marginals(plan: Design, histograms: list[Array], sigma: float, rows: int | None) -> Marginals:
+    """Noisy histograms to laws; sigma is the standard deviation of a cell."""
+    total = float(rows) if rows is not None else max(_total(histograms), 1.0)
+    labels = project_simplex(histograms[-1], total)
+    shares = labels / total
+    laws: list[Array] = []
+    numbers = [h for f, h in zip(plan.features, histograms, strict=False) if not f.is_levels]
+    cleaned = iter(denoise_columns(numbers, sigma))
+    for feature, histogram in zip(plan.features, histograms, strict=False):
+        if not feature.is_levels:
+            laws.append(project_simplex(next(cleaned), total) / total)
+            continue
+        joint = histogram.reshape(plan.classes, feature.cells)
+        if feature.edges is not None:
+            joint = quiet(joint, sigma, _HEARD)
+        laws.append(_conditional(joint, shares, total, sigma))
+    return Marginals(rows=total, class_shares=shares, laws=tuple(laws))
+
+
+def _total(histograms: list[Array]) -> float:
+    """The number of rows from all histograms: each one's total, weighted by its precision."""
+    weights = np.array([1.0 / len(h) for h in histograms])
+    totals = np.array([h.sum() for h in histograms])
+    return float(weights @ totals / weights.sum())
+
+
+def _conditional(joint: Array, shares: Array, total: float, sigma: float) -> Array:
+    """The law of a category in each class, drawn toward independence where cells drown in noise."""
+    classes, cells = joint.shape
+    pooled = project_simplex(joint.sum(axis=0), total) / total
+    expected = total / (classes * cells)
+    weight = expected**2 / (expected**2 + sigma**2)
+    counts = project_simplex(joint, shares * total)
+    sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
+    laws = weight * counts / sizes + (1.0 - weight) * pooled
+    laws = np.where(counts.sum(axis=1, keepdims=True) > 0, laws, pooled)
+    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+
+
+def read_centre(plan: Design, marginals: Marginals, sigma: float) -> Centre:
+    """Where rows are centred, and which cells of a binned number are one column."""
+    starts, groups, means = [], [], []
+    width = 0
+    for feature, law in zip(plan.features, marginals.laws, strict=True):
+        starts.append(width)
+        if feature.is_levels:
+            pooled = marginals.class_shares @ law
+            group = np.arange(feature.cells, dtype=np.int64)
+            if feature.edges is not None:
+                least = _BIN_SIGMAS * sigma * math.sqrt(plan.classes)
+                group = merge_cells(pooled * marginals.rows, BIN_PARTS, least)
+            means.append(np.bincount(group, pooled))
+        else:
+            group = np.empty(0, np.int64)
+            means.append(np.array([law @ score_values(feature)]))
+        groups.append(group)
+        width += len(means[-1])
+    return Centre(starts=tuple(starts), groups=tuple(groups), means=np.concatenate(means))
+
+
+def score_values(feature: Feature) -> Array:
+    """The scaled value (0 to 1) of each cell of a number or of a pair of levels."""
+    if feature.edges is None:
+        return np.arange(feature.cells, dtype=np.float64)
+    middle = cell_means(feature.edges, feature.is_integer)
+    return np.asarray(np.clip((middle - feature.lower) / (feature.upper - feature.lower), 0.0, 1.0))
+
+
+def grouped(law: Array, groups: Ints) -> Array:
+    """The law of each class over groups of cells."""
+    return np.stack([np.bincount(groups, row) for row in law])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentsModel:
+    """All that synthetic rows are drawn from."""
+
+    plan: Design
+    schema: Schema = field(repr=False)
+    marginals: Marginals
+    centre: Centre = field(repr=False)
+    latent: LatentModel = field(repr=False)
+    rank: int  # directions of the covariance that stood out of the noise
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known before the Gram is read."""
+
+    plan: Design
+    schema: Schema
+    marginals: Marginals
+    centre: Centre
+
+
+def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
+    """Class means, covariance, blocks; then the calibration with public random numbers."""
+    plan, marginals, centre = found.plan, found.marginals, found.centre
+    blocks = tuple(
+        _block(f, law, start, groups)
+        for f, law, start, groups in zip(
+            plan.features, marginals.laws, centre.starts, centre.groups, strict=True
+        )
+    )
+    sizes = _sizes(marginals)
+    is_number = np.concatenate([np.full(b.width, not b.is_levels) for b in blocks])
+    variances = np.concatenate([_variance(b, marginals.class_shares) for b in blocks])
+    observed = gram.class_sums / sizes[:, None]
+    overall = marginals.class_shares @ observed
+    means = np.zeros_like(observed)
+    for block in blocks:
+        if block.is_levels:
+            means[:, block.columns] = block.shares - marginals.class_shares @ block.shares
+    covariances, rank, start = [], 0, 0
+    for product in gram.blocks:
+        run = slice(start, start + len(product))
+        start = run.stop
+        total = product / marginals.rows - np.outer(overall[run], overall[run])
+        stretch = _stretch(total, variances[run])
+        total *= stretch
+        _set_levels(total, blocks, run, marginals.class_shares)
+        numbers = np.flatnonzero(is_number[run])
+        if len(numbers):
+            places = run.start + numbers
+            means[:, places] = _number_means(
+                observed[:, places] * math.sqrt(stretch),
+                total[np.ix_(numbers, numbers)],
+                variances[places],
+                gram.class_sigma * math.sqrt(stretch),
+                marginals,
+            )
+        shrunk, kept = shrink_symmetric(total, stretch * gram.sigma / marginals.rows)
+        between = (means[:, run].T * marginals.class_shares) @ means[:, run]
+        covariances.append(_with_rest(shrunk - between, between, variances[run], is_number[run]))
+        rank += kept
+    rng = np.random.default_rng([seed, 1])
+    model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
+    wide = model.width > _WIDE
+    rounds = 3 if wide else 6
+    rows = max(_CALIBRATION_ROWS // (2 if wide else 1), 64)
+    model = calibrate(model, means, rounds, rows, rng)
+    return MomentsModel(
+        plan=plan, schema=found.schema, marginals=marginals, centre=centre, latent=model, rank=rank
+    )
+
+
+def _sizes(marginals: Marginals) -> Array:
+    """Rows of each class, never below one."""
+    return np.asarray(np.maximum(marginals.class_shares * marginals.rows, 1.0))
+
+
+def _stretch(total: Array, variances: Array) -> float:
+    """What clipping took from the covariance: the marginals' variance over the Gram's, from 1 to 4."""
+    seen = float(np.trace(total))
+    return min(max(float(variances.sum()) / seen, 1.0), 4.0) if seen > 0.0 else 1.0
+
+
+def _block(feature: Feature, law: Array, start: int, groups: Ints) -> Block:
+    if feature.is_levels:
+        shares = grouped(law, groups)
+        return Block(start=start, width=shares.shape[1], shares=shares, values=np.empty(0))
+    return Block(start=start, width=1, shares=law, values=score_values(feature))
+
+
+def _set_levels(total: Array, blocks: tuple[Block, ...], run: slice, shares: Array) -> None:
+    """Inside a category the covariance is known from its histogram: diag(p) - p p^T."""
+    for block in blocks:
+        if block.is_levels and run.start <= block.start and block.start + block.width <= run.stop:
+            own = slice(block.start - run.start, block.start - run.start + block.width)
+            pooled = shares @ block.shares
+            total[own, own] = np.diag(pooled) - np.outer(pooled, pooled)
+
+
+def _number_means(
+    observed: Array, covariance: Array, variances: Array, sigma: float, marginals: Marginals
+) -> Array:
+    """Class means of numbers around the overall mean, shrunk; nearly empty classes most."""
+    centred = observed - marginals.class_shares @ observed
+    sizes = _sizes(marginals)
+    sigmas = sigma / sizes
+    trust = np.minimum(1.0, _SMALL_CLASS * len(sizes) * sizes / sizes.sum())
+    shrunk = shrink_means(centred * trust[:, None], covariance, sigmas, marginals.class_shares)
+    return shrunk * _column_trust(
+        shrunk, variances, float(marginals.class_shares @ sigmas**2), marginals
+    )
+
+
+def _column_trust(means: Array, variances: Array, noise: float, marginals: Marginals) -> Array:
+    """Factors at most 1: columns that hardly vary cannot differ much between classes.
+
+    If classes explain the share b of every variance v, the factor is b v / (b v + noise), relative to
+    that of a typical column.
+    """
+    total = float(variances.sum())
+    between = float(marginals.class_shares @ (means**2).sum(axis=1))
+    if total <= 0.0 or between <= 0.0:
+        return np.ones(len(variances))
+    explained = between / total * variances
+    typical = between / total * float(variances @ variances) / total
+    factors = explained / (explained + noise)
+    return np.asarray(np.minimum(1.0, factors * (typical + noise) / typical))
+
+
+def _variance(block: Block, class_shares: Array) -> Array:
+    """Variances by the marginal: of a number, of each level."""
+    if block.is_levels:
+        pooled = class_shares @ block.shares
+        return np.asarray(pooled * (1.0 - pooled))
+    mean = block.shares @ block.values
+    return np.array([block.shares @ block.values**2 - mean**2])
+
+
+def _with_rest(within: Array, between: Array, variances: Array, is_number: Array) -> Array:
+    """The covariance with the variance that shrinkage took from numbers, spread over them evenly."""
+    numbers = np.flatnonzero(is_number)
+    if len(numbers):
+        wanted = float(variances[numbers].sum())
+        held = float(within[numbers, numbers].sum() + between[numbers, numbers].sum())
+        within[numbers, numbers] += max(wanted - held, 1e-6 * wanted + 1e-12) / len(numbers)
+    return within
+
+
+def synthesize(model: MomentsModel, rows: int, seed: int) -> pa.Table:
+    """Synthetic rows in the schema's own columns; chunks of a public size bound the memory."""
+    step = max(4096, _SAMPLE_VALUES // max(model.latent.width, 1))
+    tables = []
+    for number, start in enumerate(range(0, rows, step)):
+        rng = np.random.default_rng([seed, 2, number])
+        tables.append(_table(model, min(step, rows - start), rng))
+    return pa.concat_tables(tables)
+
+
+def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table:
+    decoded = sample(model.latent, rows, rng)
+    shuffle = rng.permutation(rows)
+    columns: dict[int, Array] = {}
+    for place, feature in enumerate(model.plan.features):
+        columns[feature.index] = _values(model, decoded, place, rng)[shuffle]
+    if model.schema.items is not None:
+        return _sets_table(model, columns)
+    if model.plan.label is not None:
+        low = model.schema.columns[model.plan.label].limits[0]
+        columns[model.plan.label] = decoded.labels[shuffle].astype(np.float64) + low
+    declared = model.schema.columns
+    return pa.table({c.name: column_array(c, columns[i]) for i, c in enumerate(declared)})
+
+
+def _values(model: MomentsModel, decoded: Decoded, place: int, rng: np.random.Generator) -> Array:
+    """One column of the table: numbers, or codes."""
+    feature, part, law = model.plan.features[place], decoded.parts[place], model.marginals.laws[place]
+    codes = np.arange(feature.cells, dtype=np.float64)
+    limits = (codes, codes) if feature.edges is None else cell_limits(feature.edges, feature.is_integer)
+    if not feature.is_levels:
+        return _whole(fill(part, law, limits), feature)
+    if feature.edges is None:
+        return part.astype(np.float64)
+    groups, values = model.centre.groups[place], np.empty(len(part))
+    for code in range(model.plan.classes):
+        for group in range(int(groups.max()) + 1):
+            members = np.flatnonzero((decoded.labels == code) & (part == group))
+            cells = np.flatnonzero(groups == group)
+            order = rng.permutation(len(members))
+            low, high = limits[0][cells], limits[1][cells]
+            values[members] = fill(order, law[code, cells], (low, high))
+    return _whole(values, feature)
+
+
+def _whole(values: Array, feature: Feature) -> Array:
+    """Within the bounds, and whole where the column is."""
+    if feature.edges is None:
+        return np.rint(values)
+    inside = np.clip(values, feature.lower, feature.upper)
+    return np.rint(inside) if feature.is_integer else inside
+
+
+def _sets_table(model: MomentsModel, columns: dict[int, Array]) -> pa.Table:
+    """Item sets: one list of item numbers a row."""
+    spec = model.schema.items
+    name, lower = (spec.column, spec.lower) if spec is not None else ("items", 0)
+    hits = np.stack([columns[i] > 0.5 for i in range(len(columns))], axis=1)
+    lengths = hits.sum(axis=1)
+    items = np.nonzero(hits)[1] + lower
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(items.astype(np.int32)))
+    return pa.table({name: lists})

@@ -1,0 +1,129 @@
+"""Replay the moments synthesizer on neighbours: what moves was paid for, and nothing goes around the noise."""
+
+import numpy as np
+import pytest
+
+from adumbra.mechanisms import moments
+from adumbra.mechanisms.moments_plan import MomentsConfig, design
+from adumbra.statistics.blocks import BlockGram
+from support.moments import (
+    ADD,
+    REPLACE,
+    items_schema,
+    mixed_schema,
+    mixed_table,
+    numbers_schema,
+    replayed,
+)
+
+CONFIGS = [
+    MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=50),
+    MomentsConfig(epsilon=1.0, delta=0.0, sample_rows=50),
+    MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=50, numbers="bins"),
+]
+
+
+def mixed_pairs(schema):
+    """Neighbours of a mixed table: every row type against its opposite, label change included."""
+    table = mixed_table(60)
+    frame = table.to_pandas()
+    corners = [
+        {"age": 0, "income": 0.0, "smoker": False, "region": "a", "job": "x", "risk": "low"},
+        {"age": 99, "income": 1000.0, "smoker": True, "region": None, "job": "z", "risk": "high"},
+        {"age": 50, "income": float("nan"), "smoker": True, "region": "?", "job": "y", "risk": "?"},
+    ]
+    for first in corners:
+        for second in corners:
+            left, right = frame.copy(), frame.copy()
+            left.loc[7], right.loc[7] = first, second
+            yield left, right if schema.neighbours is REPLACE else frame.drop(index=7)
+
+
+def number_pairs(schema):
+    rng = np.random.default_rng(0)
+    base = np.column_stack([rng.uniform(-1, 1, size=(40, 6)), rng.integers(1, 4, 40)])
+    for _ in range(4):
+        left, right = base.copy(), base.copy()
+        corner = rng.choice([-1.0, 1.0], size=6)
+        left[3], right[3] = np.append(corner, 1), np.append(-corner, 3)
+        yield left, right if schema.neighbours is REPLACE else np.delete(base, 3, axis=0)
+
+
+def item_pairs(schema):
+    from scipy.sparse import csr_array
+
+    base = (np.random.default_rng(1).random((30, 9)) < 0.2).astype(float)
+    left, right = base.copy(), base.copy()
+    left[3], right[3] = 1.0, 0.0
+    other = right if schema.neighbours is REPLACE else np.delete(base, 3, axis=0)
+    yield csr_array(left), csr_array(other)
+
+
+def shares_of_paid(schema, config, pairs, gram_weights=True):
+    """For each purpose the largest change over what its noise pays for."""
+    worst = {}
+    decided = design(config, schema, None)
+    for first, second in pairs:
+        record, one, two = replayed(first, second, schema, config)
+        assert one.tables["data"].equals(two.tables["data"])
+        assert all(np.array_equal(one.arrays[name], two.arrays[name]) for name in one.arrays)
+        assert dict(one.facts) == dict(two.facts)
+        assert record.unmatched() == ()
+        for pair, noise in zip(record.pairs, one.noise, strict=True):
+            assert pair.purpose == noise.purpose
+            change = pair.difference()
+            if config.delta == 0:
+                moved = np.abs(change).sum()
+            elif noise.purpose == "gram" and gram_weights:
+                moved = np.linalg.norm(change / _weights(decided, len(change)))
+            else:
+                moved = np.linalg.norm(change)
+            worst[noise.purpose] = max(worst.get(noise.purpose, 0.0), moved / noise.sensitivity)
+    return worst
+
+
+def _weights(decided, length):
+    for width in range(1, 400):
+        statistic = moments.gram_statistic(decided, width)
+        if sum(statistic.parts) == length:
+            return statistic.noise_weights()
+    raise AssertionError("no such Gram")
+
+
+CASES = [
+    (mixed_schema, mixed_pairs),
+    (lambda n: numbers_schema(6, neighbours=n, classes=3), number_pairs),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["gaussian", "pure", "bins"])
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_exact_values_of_neighbours_stay_within_the_declared_sensitivity(config, neighbours, case):
+    make, pairs = CASES[case]
+    schema = make(neighbours)
+    worst = shares_of_paid(schema, config, pairs(schema))
+    assert set(worst) == {"marginals", "radius", "gram"}
+    assert max(worst.values()) <= 1.0 + 1e-12
+    assert worst["marginals"] >= 0.9
+
+
+def test_nothing_passes_around_the_noise():
+    schema = items_schema(9)
+    worst = shares_of_paid(schema, CONFIGS[0], item_pairs(schema))
+    assert max(worst.values()) <= 1.0 + 1e-12
+    assert worst["marginals"] >= 0.9
+
+
+def test_a_planted_half_sensitivity_is_caught(monkeypatch):
+    """The harness has power: a Gram that declares half of its sensitivity is seen."""
+    right = BlockGram.sensitivity
+
+    def halved(self, neighbours):
+        true = right(self, neighbours)
+        return type(true)(l1=true.l1 / 4, l2=true.l2 / 4)
+
+    monkeypatch.setattr(BlockGram, "sensitivity", halved)
+    schema = numbers_schema(6, classes=3)
+    worst = shares_of_paid(schema, CONFIGS[0], number_pairs(schema))
+    assert worst["gram"] > 1.0

@@ -1,0 +1,257 @@
+"""The moments synthesizer: public rules, every kind of table, what it keeps of the data."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array
+
+from adumbra.data.batch import SetBatch
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.errors import InvalidInput, Unsupported
+from adumbra.mechanisms import moments, moments_model, moments_plan, moments_rows
+from adumbra.mechanisms.moments_plan import MomentsConfig, design, number_edges
+from adumbra.relations import Neighbours, Unit
+from support.moments import ADD, items_schema, mixed_schema, mixed_table, numbers_schema, run
+
+LOUD = MomentsConfig(
+    epsilon=500.0, delta=1e-6
+)  # hardly any noise: what is left is the model's own error
+
+
+def shares(column, levels):
+    values = column.to_pylist()
+    return np.array([sum(v == level for v in values) for level in levels]) / len(values)
+
+
+@pytest.mark.parametrize("numbers", ["bins", "scores"])
+def test_a_mixed_table_keeps_marginals_types_and_dependence(numbers):
+    table, schema = mixed_table(4000), mixed_schema()
+    config = MomentsConfig(epsilon=500.0, delta=1e-6, numbers=numbers)
+    data = run(table, schema, config).tables["data"]
+    assert data.num_rows == 4000
+    assert data.column_names == list(schema.names)
+    assert data.schema.field("age").type == pa.int64()
+    assert data.schema.field("smoker").type == pa.bool_()
+    for name, levels in (("region", ["a", "b", "c", None]), ("risk", ["low", "high"])):
+        real, fake = shares(table[name], levels), shares(data[name].cast(pa.string()), levels)
+        assert np.abs(real - fake).sum() / 2 < 0.03, name
+    age, income = data["age"].to_numpy(), data["income"].to_numpy()
+    assert age.min() >= 0
+    assert age.max() <= 99
+    assert abs(np.mean(income == 0.0) - np.mean(table["income"].to_numpy() == 0.0)) < 0.03
+    real = np.corrcoef(table["age"].to_numpy(), table["income"].to_numpy())[0, 1]
+    attenuation = 0.25 if numbers == "bins" else 0.1  # ranks within a bin are drawn at random
+    assert abs(np.corrcoef(age, income)[0, 1] - real) < attenuation
+    high = np.array(data["risk"].to_pylist()) == "high"
+    gap = np.mean(table["age"].to_numpy()[np.array(table["risk"].to_pylist()) == "high"])
+    assert abs(age[high].mean() - gap) < 3.0
+
+
+def test_numbers_with_classes_keep_class_means_and_correlations():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(1, 4, 6000)
+    hidden = rng.normal(size=6000)
+    x = 0.2 * hidden[:, None] * np.array([1, 1, -1, 0, 0]) + 0.1 * rng.normal(size=(6000, 5))
+    x[:, 3] += 0.2 * (labels == 2)
+    schema = numbers_schema(5, classes=3)
+    data = run(np.column_stack([np.clip(x, -1, 1), labels]), schema, LOUD).tables["data"]
+    fake = np.column_stack([data[f"x{i}"].to_numpy() for i in range(5)])
+    classes = data["y"].to_numpy()
+    assert abs(np.corrcoef(fake[:, 0], fake[:, 2])[0, 1] + 0.8) < 0.1
+    assert abs(fake[classes == 2, 3].mean() - 0.2) < 0.03
+    assert abs(fake[classes == 1, 3].mean()) < 0.03
+
+
+def test_no_label_a_numeric_target_and_a_label_with_many_levels_are_ordinary_columns():
+    plain = numbers_schema(3)
+    assert design(LOUD, plain, 100).classes == 1
+    columns = plain.columns
+    target = Schema(columns=columns, unit=Unit.ROW, neighbours=plain.neighbours, label="x2")
+    assert design(LOUD, target, 100).label is None
+    data = run(np.random.default_rng(0).uniform(-1, 1, (300, 3)), target, LOUD).tables["data"]
+    assert data.column_names == ["x0", "x1", "x2"]
+    wide = Column(name="code", kind=Kind.INTEGER, lower=0, upper=500)
+    many = Schema(columns=(*columns, wide), unit=Unit.ROW, neighbours=plain.neighbours, label="code")
+    assert design(LOUD, many, 100).label is None
+
+
+def test_item_sets_go_through_the_same_door():
+    rng = np.random.default_rng(3)
+    together = rng.random((3000, 1)) < 0.3
+    hits = np.hstack([together, together, rng.random((3000, 3)) < 0.1]).astype(float)
+    data = run(csr_array(hits), items_schema(5), LOUD).tables["data"]
+    rows = data["items"].to_pylist()
+    first = np.array([1 in row for row in rows])
+    second = np.array([2 in row for row in rows])
+    assert abs(first.mean() - 0.3) < 0.03
+    assert np.mean(first & second) > 0.2
+    assert all(set(row) <= {1, 2, 3, 4, 5} for row in rows)
+
+
+def test_add_remove_needs_a_number_of_rows_and_shows_none():
+    schema = mixed_schema(ADD)
+    with pytest.raises(InvalidInput, match="sample_rows=None: the number of rows is private"):
+        run(mixed_table(100), schema, MomentsConfig(epsilon=1.0))
+    config = MomentsConfig(epsilon=50.0, sample_rows=77, rows_guess=1000)
+    draft = run(mixed_table(1000), schema, config)
+    assert draft.tables["data"].num_rows == 77
+    shapes = {name: value.shape for name, value in draft.arrays.items()}
+    other = run(mixed_table(1000), schema, config, seed=0)
+    assert {name: value.shape for name, value in other.arrays.items()} == shapes
+
+
+def test_tiny_and_empty_tables_never_fail():
+    schema = mixed_schema(ADD)
+    for rows in (0, 1, 3):
+        table = mixed_table(3).slice(0, rows)
+        for delta in (1e-6, 0.0):
+            config = MomentsConfig(epsilon=0.1, delta=delta, sample_rows=20)
+            assert run(table, schema, config).tables["data"].num_rows == 20
+
+
+def test_pure_epsilon_works():
+    config = MomentsConfig(epsilon=900.0, delta=0.0)
+    draft = run(mixed_table(3000), mixed_schema(), config)
+    real = shares(mixed_table(3000)["job"], ["x", "y", "z"])
+    fake = shares(draft.tables["data"]["job"].cast(pa.string()), ["x", "y", "z"])
+    assert np.abs(real - fake).sum() / 2 < 0.03
+    assert {noise.distribution for noise in draft.noise} == {"laplace"}
+
+
+def test_wide_tables_are_cut_into_blocks(monkeypatch):
+    monkeypatch.setattr(moments, "BLOCK_WIDTH", 4)
+    monkeypatch.setattr(moments_rows, "_CHUNK_VALUES", 200)
+    monkeypatch.setattr(moments_model, "_SAMPLE_VALUES", 1)
+    monkeypatch.setattr(moments_model, "_WIDE", 5)
+    rng = np.random.default_rng(5)
+    x = np.clip(0.3 * rng.normal(size=(5000, 1)) + 0.1 * rng.normal(size=(5000, 10)), -1, 1)
+    schema = numbers_schema(10, classes=2)
+    data = np.column_stack([x, rng.integers(1, 3, 5000)])
+    planned = moments.plan(LOUD, schema)
+    assert planned.details["blocks"] == [4, 3, 3]
+    assert any("blocks of neighbouring columns" in note for note in planned.notes)
+    fake = run(data, schema, LOUD).tables["data"]
+    first, second = fake["x0"].to_numpy(), fake["x1"].to_numpy()
+    assert np.corrcoef(first, second)[0, 1] > 0.7
+
+
+def test_plan_predicts_marginals_rank_and_shares():
+    schema = mixed_schema()
+    planned = moments.plan(MomentsConfig(epsilon=1.0, rows_guess=50_000), schema)
+    assert set(planned.details["one_way_total_variation"]) == {
+        "age",
+        "income",
+        "smoker",
+        "region",
+        "job",
+    }
+    assert 0.0 < planned.expected["one_way_total_variation"] < 0.1
+    assert planned.expected["surviving_rank"] >= 1
+    assert sum(planned.details["shares"].values()) == pytest.approx(1.0)
+    tighter = moments.plan(MomentsConfig(epsilon=0.1, rows_guess=50_000), schema)
+    assert tighter.expected["count_sigma"] > 5 * planned.expected["count_sigma"]
+    pure = moments.plan(MomentsConfig(epsilon=1.0, delta=0.0), schema)
+    assert pure.guarantee.is_pure
+    assert any("Pure epsilon" in note for note in pure.notes)
+
+
+def test_the_prediction_of_a_marginal_is_met():
+    """Mean error over noise draws against the plan, for a category (no denoising there)."""
+    config = MomentsConfig(epsilon=1.0, rows_guess=3000)
+    table, schema = mixed_table(3000), mixed_schema()
+    expected = moments.plan(config, schema).details["one_way_total_variation"]["region"]
+    real = shares(table["region"], ["a", "b", "c", None])
+    errors = []
+    for seed in range(3):
+        data = run(table, schema, config, seed=seed).tables["data"]
+        fake = shares(data["region"].cast(pa.string()), ["a", "b", "c", None])
+        errors.append(np.abs(real - fake).sum() / 2)
+    assert np.mean(errors) < 2.0 * expected
+
+
+def test_rules_use_public_numbers():
+    schema = mixed_schema()
+    assert design(MomentsConfig(epsilon=1.0), schema, 100_000).features[0].is_levels
+    assert not design(MomentsConfig(epsilon=1.0), schema, 50).features[0].is_levels
+    assert design(MomentsConfig(epsilon=1.0), schema, 100_000).quantile == 0.9
+    assert design(MomentsConfig(epsilon=0.01), schema, 300).quantile == 0.5
+    half = MomentsConfig(epsilon=1.0, marginal_share=0.5)
+    assert design(half, schema, 1000).shares == (0.5, 0.02, 0.48)
+    assert design(MomentsConfig(epsilon=1.0, rows_guess=123), schema, None).rows == 123
+    assert design(MomentsConfig(epsilon=1.0), schema, None).rows == moments_plan.ROWS_GUESS
+
+
+@pytest.mark.parametrize("is_fine", [True, False])
+@pytest.mark.parametrize("is_integer", [True, False])
+def test_every_value_has_its_cell_and_bounds_have_their_own(is_fine, is_integer):
+    for lower, upper in ((0.0, 1000.0), (-5.0, 3.0), (10_000.0, 1_500_000.0)):
+        edges = number_edges(lower, upper, is_integer=is_integer, is_fine=is_fine)
+        assert np.all(np.diff(edges) > 0)
+        values = np.array([lower, upper])
+        assert moments_rows.cut(values, edges).tolist() == [0, len(edges) - 2]
+        nearby = np.array([lower + 1.0, upper - 1.0]) if is_integer else np.array([lower + 1e-6])
+        assert not set(moments_rows.cut(nearby, edges)) & {0, len(edges) - 2}
+    with pytest.raises(InvalidInput, match="lower below upper"):
+        number_edges(1.0, 1.0, is_integer=False, is_fine=False)
+
+
+def test_a_model_is_rebuilt_from_the_released_arrays_alone():
+    table, schema = mixed_table(500), mixed_schema()
+    config = MomentsConfig(epsilon=3.0, sample_seed=4)
+    draft = run(table, schema, config)
+    model = moments.model_of(config, schema, 500, dict(draft.arrays))
+    assert moments_model.synthesize(model, 500, 4).equals(draft.tables["data"])
+    assert moments_model.synthesize(model, 10, 5).num_rows == 10
+    broken = {**draft.arrays, "gram": draft.arrays["gram"][:-1]}
+    with pytest.raises(InvalidInput, match="does not fit the marginals"):
+        moments.model_of(config, schema, 500, broken)
+
+
+def test_values_outside_their_columns_count_nowhere():
+    schema = mixed_schema()
+    decided = design(LOUD, schema, 1000)
+    table = mixed_table(5)
+    from adumbra.data.sources import open_source
+
+    batch = next(open_source(table, schema).batches(4096))
+    hostile = batch.values.copy()
+    hostile[0, 3], hostile[1, 5] = 99.0, -7.0
+    rows = moments_rows.cell_block(type(batch)(0, hostile), decided, 0.0)
+    whole = moments_rows.cell_block(batch, decided, 0.0)
+    assert len(rows.places) < len(whole.places)
+    dense = moments_rows.values_of(SetBatch(0, np.array([0, 2]), np.array([1, 7]), 3))
+    assert dense.tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_what_has_no_proof_or_makes_no_sense_is_refused():
+    element = Schema(
+        columns=numbers_schema(2).columns, unit=Unit.ELEMENT, neighbours=Neighbours.ONE_ELEMENT
+    )
+    with pytest.raises(Unsupported, match="unit=element"):
+        moments.plan(MomentsConfig(epsilon=1.0), element)
+    only = Schema(
+        columns=(Column(name="y", kind=Kind.BOOLEAN),),
+        unit=Unit.ROW,
+        neighbours=Neighbours.REPLACE_ONE,
+        label="y",
+    )
+    with pytest.raises(InvalidInput, match="the label is the only one"):
+        moments.plan(MomentsConfig(epsilon=1.0), only)
+    for wrong, message in (
+        ({"sample_rows": 0}, "sample_rows=0"),
+        ({"rows_guess": 0}, "rows_guess=0"),
+        ({"marginal_share": 1.0}, "marginal_share"),
+        ({"numbers": "ranks"}, "numbers=ranks"),
+        ({"sample_seed": -1}, "sample_seed"),
+        ({"epsilon": 0.0}, "epsilon"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            MomentsConfig(**{"epsilon": 1.0, **wrong})
+
+
+def test_categories_alone_need_no_numbers():
+    columns = mixed_schema().columns[3:5]
+    schema = Schema(columns=columns, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
+    data = run(mixed_table(1500).select(["region", "job"]), schema, LOUD).tables["data"]
+    real = shares(mixed_table(1500)["region"], ["a", "b", "c", None])
+    assert np.abs(shares(data["region"].cast(pa.string()), ["a", "b", "c", None]) - real).max() < 0.03
