@@ -61,6 +61,20 @@ def coarsen(value: Lattice, exponent: int) -> Lattice:
     return Lattice(floor + (low >= half), exponent)
 
 
+def row_squares(x: Array) -> Array:
+    """sum_j x_ij^2 of each row, added in the order of j.
+
+    A row's float sum must not depend on the other rows, their number or the order of memory (einsum and
+    BLAS choose their order by these), so every step is element-wise over the rows.
+    """
+    total = np.zeros(len(x))
+    square = np.empty(len(x))
+    for column in x.T:
+        np.multiply(column, column, out=square)
+        total += square
+    return total
+
+
 def round_up(x: float) -> float:
     """The next float above x: absorbs the half-ulp of the operation that made x."""
     return math.nextafter(x, math.inf)

@@ -16,7 +16,7 @@ import numpy as np
 
 from adumbra.data.matrices import PublicMatrix
 from adumbra.errors import InvalidInput, require
-from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice
+from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice, row_squares
 
 CLIP_BITS = 22  # a clipped projected row is held in units of about radius * 2^-22
 _SHRINK = 1.0 - 2.0**-12  # one step of "scaled down until it holds"
@@ -43,7 +43,8 @@ class BoundedElements:
 def bound_rows(x: Array, norm: float, *, labels: Ints | None = None) -> BoundedRows:
     """Divide rows by their public norm bound, shorten the longer ones, put them on the lattice."""
     require(math.isfinite(norm) and norm > 0, f"norm={norm}: must be finite and above 0")
-    units = _into_ball(x * (2.0**ROW_BITS / norm), 4**ROW_BITS)
+    scaled = np.multiply(x, 2.0**ROW_BITS / norm, out=np.empty(x.shape, order="F"))
+    units = _into_ball(scaled, 4**ROW_BITS)
     return BoundedRows(units=units, norm=norm, labels=labels)
 
 
@@ -57,7 +58,7 @@ def bound_elements(x: Array) -> BoundedElements:
 def augment(rows: BoundedRows, columns: Array, limit: int) -> BoundedRows:
     """Append integer columns whose squares sum to at most `limit` in every row (checked)."""
     integral = bool(np.all(columns == np.rint(columns)))
-    bounded = bool(np.all(np.einsum("ij,ij->i", columns, columns) <= limit))
+    bounded = bool(np.all(row_squares(columns) <= limit))
     if not (integral and bounded):
         raise InvalidInput(
             f"limit={limit}: appended columns must be integers within it; bound them first"
@@ -108,41 +109,46 @@ def clip_projected(exact: Array, exponent: int, radius: float) -> Lattice:
     require(math.isfinite(radius) and radius > 0, f"radius={radius}: must be finite and above 0")
     out = math.frexp(radius)[1] - CLIP_BITS
     limit = math.floor(Fraction(radius) ** 2 / Fraction(4) ** out)
-    units = _into_ball(exact * 2.0 ** (exponent - out), limit)
+    scaled = np.multiply(exact, 2.0 ** (exponent - out), out=np.empty(exact.shape, order="F"))
+    units = _into_ball(scaled, limit)
     return Lattice(units.astype(np.int64), out)
 
 
 def _into_ball(y: Array, limit: int) -> Array:
     """The nearest integers to y, shortened where needed so that sum z^2 <= limit holds in every row.
 
-    Overwrites y. Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3),
-    so without the hair half of the clipped rows would break the check and be shrunk a second time.
+    Overwrites y. What happens to a row depends on that row alone: also which rows are looked at again.
+    Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3), so without the
+    hair half of the clipped rows would break the check and be shrunk a second time.
     """
-    square = np.einsum("ij,ij->i", y, y)
+    square = row_squares(y)
     radius = math.sqrt(limit)
     safe = max(radius - math.sqrt(y.shape[1]) / 2.0 - 1.0, 0.0)  # |rint(y)| <= |y| + sqrt(d)/2
     near = np.flatnonzero(~(square <= safe * safe))  # not `>`: NaN and overflow are near too
-    if len(near) == 0:
-        return np.rint(y, out=y)
-    aim = max(radius - 4.0 - y.shape[1] / 2.0**17, 0.0)
-    _shorten(y, square, aim)
-    units = np.rint(y, out=y)
-    checked = units if len(near) == len(units) else units[near]
-    over = near[np.einsum("ij,ij->i", checked, checked) > limit]
-    while len(over):
-        units[over] = np.trunc(units[over] * _SHRINK)
-        over = over[np.einsum("ij,ij->i", units[over], units[over]) > limit]
+    if len(near) == len(y):
+        return _checked(_shortened(y, square, limit), limit)
+    units = np.rint(y)
+    units[near] = _checked(_shortened(y[near], square[near], limit), limit)
     return units
 
 
-def _shorten(y: Array, square: Array, aim: float) -> None:
-    """Scale rows longer than `aim` to it, in place; a NaN or overflowing square makes the zero row."""
-    lost = np.flatnonzero(~np.isfinite(square))
-    y[lost] = 0.0
-    square[lost] = 0.0
-    long = np.flatnonzero(square > aim * aim)
-    factor = aim / np.sqrt(square[long])
-    if len(long) == len(y):
-        y *= factor[:, None]
-    else:
-        y[long] *= factor[:, None]
+def _shortened(y: Array, square: Array, limit: int) -> Array:
+    """Rows longer than the aim scaled to it; a NaN or overflowing square makes the zero row."""
+    aim = max(math.sqrt(limit) - 4.0 - y.shape[1] / 2.0**17, 0.0)
+    finite = np.isfinite(square)
+    y[~finite] = 0.0
+    long = finite & (square > aim * aim)
+    factor = np.ones(len(y))
+    factor[long] = aim / np.sqrt(square[long])
+    y *= factor[:, None]
+    return y
+
+
+def _checked(y: Array, limit: int) -> Array:
+    """Rounded rows, shrunk until the integer check holds."""
+    units = np.rint(y, out=y)
+    over = np.flatnonzero(row_squares(units) > limit)
+    while len(over):
+        units[over] = np.trunc(units[over] * _SHRINK)
+        over = over[row_squares(units[over]) > limit]
+    return units

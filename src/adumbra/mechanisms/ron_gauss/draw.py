@@ -29,7 +29,7 @@ from adumbra.mechanisms.ron_gauss.scales import (
     gram_statistic,
     mean_statistic,
 )
-from adumbra.numerics import Array, Ints, Lattice, coarsen
+from adumbra.numerics import Array, Ints, Lattice, coarsen, row_squares
 from adumbra.postprocess.spectrum import into_unit_ball
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
@@ -94,7 +94,7 @@ def draw_moments(  # noqa: PLR0913 - the passes share their public decisions
 
         def radii(batch: Batch) -> Ints:
             offsets, _ = centred(batch)
-            lengths = np.sqrt(np.einsum("ij,ij->i", offsets, offsets))
+            lengths = np.sqrt(row_squares(offsets))
             codes: Ints = np.minimum(np.searchsorted(RADIUS_EDGES, lengths), RADIUS_BINS - 1)
             return codes
 
@@ -144,7 +144,7 @@ def _gram_rows(
 
 def _unit(x: Array) -> Array:
     """Rows of length 1; the zero row stays zero."""
-    length = np.sqrt(np.einsum("ij,ij->i", x, x))
+    length = np.sqrt(row_squares(x))
     return x / np.where(length > 0.0, length, 1.0)[:, None]
 
 
