@@ -84,8 +84,8 @@ def class_moments(  # noqa: PLR0913 - the released numbers and what is known of 
 
 def shrunk(covariance: Array, sigma: float) -> Array:
     """Entries off the diagonal times max(0, 1 - sigma^2 / entry^2): positive-part James-Stein."""
-    square = np.maximum(covariance**2, np.finfo(float).tiny)
-    result: Array = covariance * np.maximum(0.0, 1.0 - sigma**2 / square)
+    size = np.maximum(np.abs(covariance), max(sigma, np.finfo(float).tiny))
+    result: Array = covariance * (1.0 - (sigma / size) ** 2)
     np.fill_diagonal(result, np.diag(covariance))
     return result
 

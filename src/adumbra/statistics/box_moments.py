@@ -25,7 +25,6 @@ from adumbra.relations import Neighbours
 from adumbra.statistics.base import Sensitivity
 
 ONE = 2**ROW_BITS  # the integer that stands for 1
-HALF = 2 ** (ROW_BITS - 1)
 
 
 class Kind(IntEnum):
@@ -73,13 +72,13 @@ class BoxRows:
 def box_rows(encoded: Array, shape: BoxShape, labels: Ints | None = None) -> BoxRows:
     """Encoded rows on the lattice, inside the box by construction whatever the floats were.
 
-    Numbers are clipped as integers, a group's 1 stands at its largest value, and a class column (or the
+    Numbers are clipped, a group's 1 stands at its largest value, and a class column (or the
     constant) holds one 1 for each row, at the nearest class there is.
     """
     rows = len(encoded)
     units = np.zeros((rows, shape.size))
-    numbers = np.rint(encoded[:, shape.numeric] * float(ONE))
-    units[:, shape.numeric] = np.clip(np.nan_to_num(numbers, nan=0.0), -HALF, HALF)
+    numbers = np.clip(np.nan_to_num(encoded[:, shape.numeric], nan=0.0), -0.5, 0.5)
+    units[:, shape.numeric] = np.rint(numbers * float(ONE))  # of a float within +-1/2: within +-2^14
     every = np.arange(rows)
     for group in shape.groups:
         units[every, group.start + np.argmax(encoded[:, group], axis=1)] = ONE

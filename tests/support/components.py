@@ -1,0 +1,100 @@
+"""Mixed tables, drafts and replayed neighbours for the tests of PCA and LDA publishing."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.data.sources import open_source
+from adumbra.engine.local import LocalEngine
+from adumbra.mechanisms import lda, pca
+from adumbra.mechanisms.lda import LDAConfig
+from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant, replaying_grant
+from adumbra.relations import Neighbours, Unit
+from adumbra.statistics.box_moments import BoxShape
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+
+
+def box_shape(p1, p2, classes=0, levels=2):
+    """p1 numbers, then p2 groups."""
+    groups = tuple(slice(p1 + levels * g, p1 + levels * (g + 1)) for g in range(p2))
+    return BoxShape(tuple(range(p1)), groups, classes)
+
+
+def mixed(neighbours=REPLACE, *, label="kind", rows=None):
+    """Two numbers, an integer, a category with a level for missing, a boolean, a label of 3."""
+    columns = (
+        Column(name="a", kind=Kind.NUMBER, lower=0.0, upper=10.0),
+        Column(name="city", kind=Kind.CATEGORY, categories=("x", "y", "z"), missing="category"),
+        Column(name="kind", kind=Kind.CATEGORY, categories=("r", "s", "t")),
+        Column(name="n", kind=Kind.INTEGER, lower=-5, upper=5),
+        Column(name="flag", kind=Kind.BOOLEAN),
+        Column(name="b", kind=Kind.NUMBER, lower=-1.0, upper=1.0),
+    )
+    return Schema(columns=columns, unit=Unit.ROW, neighbours=neighbours, label=label, rows=rows)
+
+
+def table(n, seed=0):
+    """Rows of the schema above with classes that differ, and some values that cannot be read."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    city = rng.choice(3, n)
+    return pa.table(
+        {
+            "a": pa.array(rng.normal(3 + 1.5 * kind, 1.5), mask=rng.random(n) < 0.02),
+            "city": pa.array(np.array(["x", "y", "z"])[city], mask=rng.random(n) < 0.1),
+            "kind": pa.array(np.array(["r", "s", "t"])[kind]),
+            "n": pa.array(np.rint(rng.normal(city - 1, 2)).astype(int)),
+            "flag": pa.array(rng.random(n) < 0.3 + 0.2 * kind),
+            "b": pa.array(np.where(rng.random(n) < 0.01, np.nan, rng.uniform(-2, 2, n))),
+        }
+    )
+
+
+def module_of(config):
+    return lda if isinstance(config, LDAConfig) else pca
+
+
+def draft_of(data, schema, config, *, grant=None, seed=0, engine=None):
+    """A release with known noise."""
+    module = module_of(config)
+    planned = module.plan(config, schema)
+    grant = grant or fixed_grant(seed, planned.guarantee, planned.purposes)
+    source = open_source(data, schema)
+    return module.release(source, config, engine=engine or LocalEngine(threads=1), grant=grant)
+
+
+def released(draft):
+    """The released table, all of it."""
+    found = draft.tables["data"]
+    return found if isinstance(found, pa.Table) else pa.Table.from_batches(found.batches, found.schema)
+
+
+def replayed(first, second, schema, config, seed=0):
+    """Both exact values of each noise call on two neighbours, and whether the outputs agree."""
+    module, record = module_of(config), NoiseRecord()
+    planned = module.plan(config, schema)
+    options = (seed, planned.guarantee, planned.purposes)
+    before = draft_of(first, schema, config, grant=recording_grant(record, *options))
+    tables = [released(before)]
+    after = draft_of(second, schema, config, grant=replaying_grant(record, *options))
+    tables.append(released(after))
+    same = tables[0].equals(tables[1]) and all(
+        np.array_equal(before.arrays[name], after.arrays[name]) for name in before.arrays
+    )
+    return record.pairs, same
+
+
+def spent(pairs, pure):
+    """What the calls cost on this pair: the sum of epsilons, or the root of the sum of squared mus."""
+    scaled = [np.abs(pair.difference()) / np.asarray(pair.first.scale) for pair in pairs]
+    if pure:
+        return sum(float(one.sum()) for one in scaled)
+    return float(np.sqrt(sum(np.square(one).sum() for one in scaled)))
+
+
+def corners(p):
+    """All corners of the box of p numbers."""
+    return (np.array(signs) / 2 for signs in itertools.product((-1.0, 1.0), repeat=p))
