@@ -110,7 +110,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
     with _opened(ledger) as book:
         entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
         grant = book.draw(entry, planned.purposes)
-        fingerprint = book.fingerprint(max(len(source.schema.columns), 1))
+        fingerprint = book.fingerprint(source.watched_columns)
         source.see = fingerprint.update
         draft = draw(source, config, engine=engine or LocalEngine(), grant=grant)
         card = build_card(
@@ -137,6 +137,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
         book.seal(entry, staged=staged, digest=digest)
         book.publish(entry, target)
         book.commit(entry)
+    target.chmod(0o755)  # staged and published as the owner's own; readable once it is committed
     return load(target)
 
 

@@ -22,6 +22,14 @@ def test_a_coarse_lattice_is_left_alone_and_costs_nothing(calibrate):
     assert coarse.scale == 4.0
 
 
+@pytest.mark.parametrize("calibrate", [calibrate_gaussian, calibrate_laplace])
+def test_a_public_bound_of_the_value_keeps_it_within_what_noise_takes(calibrate):
+    huge = calibrate(1e-6, 0.25, exponent=-30, rounding=10.0, largest=2.0**31)
+    assert huge.exponent == 32 - 51
+    assert huge.sensitivity >= 1e-6 + 10.0 * 2.0**huge.exponent
+    assert 2.0**31 / 2.0**huge.exponent <= 2.0**51
+
+
 def test_a_noise_entry_is_plain():
     noise = Noise(purpose="rows", distribution="gaussian", scale=2.0, sensitivity=0.5, grid=0.25)
     assert noise.to_dict() == {

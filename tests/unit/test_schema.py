@@ -85,9 +85,9 @@ def test_missing_values_and_limits():
         ({"columns": (NUMBER, NUMBER)}, "columns 'a': declared more than once"),
         ({"items": ItemSpec(upper=3)}, "a table has either columns or item sets"),
         ({"label": "q"}, "label='q': is no column"),
-        ({"rows": 0}, "rows=0: must lie between 1 and max_rows=4294967296"),
+        ({"rows": 0}, "rows=0: must lie between 1 and max_rows=2147483648"),
         ({"rows": 5, "max_rows": 4}, "rows=5: must lie between 1 and max_rows=4"),
-        ({"max_rows": 0}, "max_rows=0: must lie between 1 and 2^32"),
+        ({"max_rows": 0}, "max_rows=0: must lie between 1 and 2^31"),
         ({"rows": 5, "neighbours": Neighbours.ADD_REMOVE}, "rows=5: is private under add-remove"),
         ({"unit": Unit.ELEMENT}, "neighbours=replace-one: not legal with unit=element"),
     ],
@@ -136,7 +136,7 @@ def test_numeric_schemas():
     schema = Schema.numeric(3, 0, [1, 2, 3], rows=9)
     assert schema.names == ("x0", "x1", "x2")
     assert [column.limits for column in schema.columns] == [(0, 1), (0, 2), (0, 3)]
-    assert (schema.row_limit, Schema.numeric(1, 0, 1).row_limit) == (9, 2**32)
+    assert (schema.row_limit, Schema.numeric(1, 0, 1).row_limit) == (9, 2**31)
     assert schema.label_index is None
     for arguments, message in [
         ((0, 0, 1), "n_columns=0"),

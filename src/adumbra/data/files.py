@@ -36,7 +36,15 @@ def find_files(location: str | Path) -> tuple[Path, ...]:
         len(distinct) == 1,
         f"data={text!r}: mixes {' and '.join(sorted(distinct))}; name one kind by a glob",
     )
-    return tuple(sorted(found))
+    return tuple(sorted(_once(found)))
+
+
+def _once(found: list[Path]) -> list[Path]:
+    """Each file once, by where it really is: a link or a repeated `**` would count its rows twice."""
+    by_place: dict[Path, Path] = {}
+    for path in sorted(found):
+        by_place.setdefault(path.resolve(), path)
+    return list(by_place.values())
 
 
 def file_kind(paths: tuple[Path, ...]) -> str:

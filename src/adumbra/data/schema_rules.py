@@ -12,7 +12,7 @@ from adumbra.numerics import EXACT
 from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
 
 OWN_CATEGORY = "category"  # `missing = "category"`: whatever is unreadable gets a category of its own
-MAX_ROWS = 2**32
+MAX_ROWS = 2**31
 _PUBLIC = "declare what is publicly known, not what the data has"
 
 Missing = float | str | bool | None
@@ -180,7 +180,7 @@ class TableDeclaration:
         """The declared numbers of rows."""
         found: list[Fault] = []
         if not 1 <= self.max_rows <= MAX_ROWS:
-            found.append(("max_rows", f"max_rows={self.max_rows}: must lie between 1 and 2^32"))
+            found.append(("max_rows", f"max_rows={self.max_rows}: must lie between 1 and 2^31"))
         if self.rows is not None and not self.neighbours.rows_are_public:
             found.append(("rows", f"rows={self.rows}: is private under {self.neighbours}; remove it"))
         elif self.rows is not None and not 1 <= self.rows <= self.max_rows:

@@ -13,9 +13,11 @@ from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
 
+SET_COLUMNS = 256  # item sets are folded to this many columns before they are hashed
+
 
 class WatchedSource:
-    """Delegates to a source; `see` gets each block of table rows once, as integers of 0 to 2^15."""
+    """Delegates to a source; `see` gets each block of rows once, as integers of 0 to 2^15."""
 
     def __init__(self, source: Source, see: Callable[[Array], None] = lambda _: None) -> None:
         self._source = source
@@ -47,12 +49,26 @@ class WatchedSource:
         """The source's blocks; the first pass over all rows is watched."""
         watching = not self._seen and start == 0 and stop is None
         for batch in self._source.batches(rows, start, stop):
-            if watching and isinstance(batch, Batch):
+            if watching:
                 for first in range(0, len(batch), NOISE_BLOCK):  # small pieces stay in the cache
-                    piece = batch.values[first : first + NOISE_BLOCK]
-                    self.see(np.rint((piece - self._lower) * self._scale))
+                    self.see(self._quantised(batch.slice(first, first + NOISE_BLOCK)))
             yield batch
         self._seen = self._seen or watching
+
+    def _quantised(self, piece: Batch | SetBatch) -> Array:
+        """Table rows as integers of 0 to 2^15; item sets as rows of 0 and 1, folded to a few columns."""
+        if isinstance(piece, Batch):
+            table: Array = np.rint((piece.values - self._lower) * self._scale)
+            return table
+        folded = np.zeros((len(piece), SET_COLUMNS))
+        rows = np.repeat(np.arange(len(piece)), piece.lengths)
+        np.add.at(folded, (rows, piece.indices % SET_COLUMNS), 1.0 + piece.indices // SET_COLUMNS)
+        return np.minimum(folded, 2.0**ROW_BITS)
+
+    @property
+    def watched_columns(self) -> int:
+        """Columns of what the watcher sees."""
+        return SET_COLUMNS if self._schema.items is not None else max(len(self._schema.columns), 1)
 
     def public_rows(self) -> int | None:
         """The source's own."""

@@ -48,7 +48,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
 def array_source(x: ArrayLike, bounds: Bounds, unit: Unit, neighbours: Neighbours) -> Source:
     """A numeric array with declared bounds as a source; bounds are never taken from the array."""
-    values: Array = np.asarray(x, dtype=np.float64)
+    values = as_numbers(x)
     require(
         values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional, one row a record"
     )
@@ -57,3 +57,23 @@ def array_source(x: ArrayLike, bounds: Bounds, unit: Unit, neighbours: Neighbour
     lower, upper = bounds
     schema = Schema.numeric(values.shape[1], lower, upper, unit=unit, neighbours=neighbours)
     return open_source(values, schema)
+
+
+def as_numbers(x: ArrayLike, name: str = "X") -> Array:
+    """The array as float64; a cell that is no number becomes NaN, which the schema's rule then fills.
+
+    numpy's own conversion would raise and print the cell.
+    """
+    try:
+        given = np.asarray(x)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name}: every row must have the same number of cells") from None
+    if given.dtype.kind in "biuf":
+        return given.astype(np.float64)
+    values = np.full(given.shape, np.nan)
+    for place, cell in np.ndenumerate(given):
+        try:
+            values[place] = float(cell)
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return values

@@ -17,7 +17,7 @@ from adumbra.data.encode import Encoder
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
-from adumbra.estimators._base import Bounds, PrivateEstimator
+from adumbra.estimators._base import Bounds, PrivateEstimator, as_numbers
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.lda import LDAConfig, greedy_targets
 from adumbra.mechanisms.pca import PCAConfig
@@ -44,7 +44,7 @@ class _Publisher(PrivateEstimator):
         return Schema.numeric(width, lower, upper, neighbours=Neighbours(self.neighbours))
 
     def _values(self, x: ArrayLike) -> Array:
-        values: Array = np.asarray(x, dtype=np.float64)
+        values = as_numbers(x)
         require(
             values.ndim == 2,
             f"X with {values.ndim} dimensions: must be two-dimensional, one row a record",
@@ -192,9 +192,7 @@ class LDAPublisher(_Publisher):
         if y is None:
             raise InvalidInput("y=None: LDA needs the class of each row")
         given, levels = np.asarray(y), np.asarray(self.classes)
-        require(
-            given.shape == (len(values),), f"y of shape {given.shape}: need one label for each row of X"
-        )
+        require(given.shape == (len(values),), "y: need one label for each row of X")
         codes = np.full(len(values), np.nan)  # a label outside the declared classes is the first class
         for code, level in enumerate(levels):
             codes[given == level] = code

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
-from adumbra.estimators._base import Bounds, PrivateEstimator
+from adumbra.estimators._base import Bounds, PrivateEstimator, as_numbers
 from adumbra.mechanisms.moments import model_of
 from adumbra.mechanisms.moments_model import MomentsModel, synthesize
 from adumbra.mechanisms.moments_plan import MomentsConfig
@@ -100,7 +100,7 @@ class MomentsSynthesizer(PrivateEstimator):
             raise InvalidInput(
                 "schema=None, bounds=None: declare either from public knowledge, never from X"
             )
-        values = np.asarray(x, dtype=np.float64)
+        values = as_numbers(x)  # type: ignore[arg-type]  # anything array-like; total on cells
         require(values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional")
         lower, upper = self.bounds
         plain = Schema.numeric(values.shape[1], lower, upper, neighbours=Neighbours(self.neighbours))

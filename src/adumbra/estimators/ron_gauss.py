@@ -13,7 +13,7 @@ from sklearn.base import TransformerMixin
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, require
-from adumbra.estimators._base import Bounds, PrivateEstimator
+from adumbra.estimators._base import Bounds, PrivateEstimator, as_numbers
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.numerics import Array
 from adumbra.postprocess.spectrum import conditional_sizes, sample_gaussian
@@ -57,7 +57,7 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Release the noisy moments of these rows; charged to `guarantee_`."""
-        values: Array = np.asarray(X, dtype=np.float64)
+        values = as_numbers(X)
         require(values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional")
         schema = self._schema(values.shape[1])
         if self.mode != "unsupervised":
@@ -146,9 +146,9 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         if y is None:
             raise InvalidInput(f"y=None: mode={self.mode} needs labels")
         given = np.asarray(y)
-        require(given.shape == (rows,), f"y of shape {given.shape}: need one label for each row of X")
+        require(given.shape == (rows,), "y: need one label for each row of X")
         if self.mode == "supervised":
-            return np.asarray(given, dtype=np.float64)
+            return as_numbers(given, "y")
         codes = np.full(rows, np.nan)
         for code, level in enumerate(np.asarray(self.classes)):
             codes[given == level] = code

@@ -3,7 +3,7 @@
 Every `fit` is a release of the rows it is given and is charged to `guarantee_`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -108,4 +108,21 @@ def _lists(x: object, n_columns: int | None) -> tuple[pa.Array, int]:
         raise InvalidInput(
             f"X of type {type(x).__name__}: give a matrix, or a sequence of lists of items"
         )
-    return pa.array([[int(item) for item in row] for row in x], pa.list_(pa.int64())), n_columns
+    return pa.array([_items(row) for row in x], pa.list_(pa.int64())), n_columns
+
+
+def _number(item: object) -> float:
+    """An item number as a float; NaN for whatever is none."""
+    try:
+        return float(item)  # type: ignore[arg-type]  # total: anything else is caught
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def _items(row: object) -> list[int]:
+    """Item numbers of a row; whatever is none becomes -1, which lies outside every universe."""
+    if not isinstance(row, Iterable) or isinstance(row, str):
+        return []
+    items = np.array([_number(item) for item in row], dtype=np.float64)
+    inside = np.isfinite(items) & (np.abs(items) < 2.0**53)
+    return [int(item) for item in np.where(inside, items, -1.0).reshape(-1)]

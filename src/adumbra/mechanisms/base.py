@@ -4,6 +4,7 @@ A `Plan` is made from public numbers alone and is shown before anything is paid;
 mechanism hands to `workflow`, which alone seals and publishes it. Neither knows a ledger.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -85,28 +86,47 @@ class Calibrated:
     exponent: int  # the value must be coarsened to 2**exponent before the noise
 
 
-def calibrate_gaussian(
-    l2: float, mu: float, *, exponent: int, rounding: float, bits: int = NOISE_BITS
+def calibrate_gaussian(  # noqa: PLR0913 - each keyword is one public number
+    l2: float,
+    mu: float,
+    *,
+    exponent: int,
+    rounding: float,
+    bits: int = NOISE_BITS,
+    largest: float = 0.0,
 ) -> Calibrated:
     """Sigma for a mu-GDP release of a value on the lattice 2**exponent.
 
     The value may be rounded to a coarser grid g first; `rounding` is the L2 norm, in the coordinates of
     the sensitivity, of a change by one unit in every coordinate, so that g * rounding joins it.
+    `largest` is a public bound of any coordinate: the grid keeps it within what the noise takes, so that
+    no table, however large, is refused after it was paid for.
     """
-    grid = max(exponent, grid_exponent(gaussian_sigma(l2, mu), bits))
+    grid = max(exponent, grid_exponent(gaussian_sigma(l2, mu), bits), _coarsest(largest, exponent))
     extra = product_upper(2.0**grid, rounding) if grid > exponent else 0.0
     sensitivity = sum_upper(l2, extra)
     return Calibrated(scale=gaussian_sigma(sensitivity, mu), sensitivity=sensitivity, exponent=grid)
 
 
-def calibrate_laplace(
-    l1: float, epsilon: float, *, exponent: int, rounding: float, bits: int = NOISE_BITS
+def calibrate_laplace(  # noqa: PLR0913 - as above
+    l1: float,
+    epsilon: float,
+    *,
+    exponent: int,
+    rounding: float,
+    bits: int = NOISE_BITS,
+    largest: float = 0.0,
 ) -> Calibrated:
     """The Laplace scale for pure epsilon; `rounding` is the L1 norm of one unit in every coordinate."""
-    grid = max(exponent, grid_exponent(laplace_scale(l1, epsilon), bits))
+    grid = max(exponent, grid_exponent(laplace_scale(l1, epsilon), bits), _coarsest(largest, exponent))
     extra = product_upper(2.0**grid, rounding) if grid > exponent else 0.0
     sensitivity = sum_upper(l1, extra)
     return Calibrated(scale=laplace_scale(sensitivity, epsilon), sensitivity=sensitivity, exponent=grid)
+
+
+def _coarsest(largest: float, exponent: int) -> int:
+    """The grid on which a coordinate of this size has at most 2^51 steps (noise takes 2^52)."""
+    return math.frexp(largest)[1] - 51 if largest > 0 else exponent
 
 
 def stream_of(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> TableStream:

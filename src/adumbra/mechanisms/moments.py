@@ -58,7 +58,6 @@ from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import gaussian, pure
 from adumbra.privacy.noise import add_gaussian, add_laplace
-from adumbra.relations import Neighbours
 from adumbra.statistics.base import Statistic
 from adumbra.statistics.blocks import BlockGram
 from adumbra.statistics.histograms import CellRows, Histograms
@@ -104,8 +103,10 @@ def gram_statistic(plan: Design, width: int) -> BlockGram:
     return BlockGram(blocks=blocks, tail=tail, limit=4**ROW_BITS + plan.label_units**2)
 
 
-def calibrate(config: MomentsConfig, plan: Design, neighbours: Neighbours, gram: BlockGram) -> Scales:
+def calibrate(config: MomentsConfig, plan: Design, schema: Schema, gram: BlockGram) -> Scales:
     """Each release's share of the budget as a noise scale (Gaussian), or of epsilon (Laplace)."""
+    neighbours, largest = schema.neighbours, float(schema.row_limit) * gram.limit / 4**ROW_BITS
+    require_no_overflow(gram.limit, schema.row_limit)
     marginals, radius = Histograms(cells=plan.cells), Histograms(cells=(RADIUS_CELLS,))
     first, second = marginals.sensitivity(neighbours), radius.sensitivity(neighbours)
     third = gram.sensitivity(neighbours)
@@ -119,7 +120,11 @@ def calibrate(config: MomentsConfig, plan: Design, neighbours: Neighbours, gram:
                 second.l2, parts[1], exponent=0, rounding=sqrt_upper(RADIUS_CELLS)
             ),
             gram=calibrate_gaussian(
-                third.l2, parts[2], exponent=gram.exponent, rounding=gram.rounding()
+                third.l2,
+                parts[2],
+                exponent=gram.exponent,
+                rounding=gram.rounding(),
+                largest=largest,
             ),
             distribution="gaussian",
         )
@@ -128,7 +133,11 @@ def calibrate(config: MomentsConfig, plan: Design, neighbours: Neighbours, gram:
         marginals=calibrate_laplace(first.l1, parts[0], exponent=0, rounding=float(marginals.size)),
         radius=calibrate_laplace(second.l1, parts[1], exponent=0, rounding=float(RADIUS_CELLS)),
         gram=calibrate_laplace(
-            third.l1, parts[2], exponent=gram.exponent, rounding=float(sum(gram.parts))
+            third.l1,
+            parts[2],
+            exponent=gram.exponent,
+            rounding=float(sum(gram.parts)),
+            largest=largest,
         ),
         distribution="laplace",
     )
@@ -138,7 +147,7 @@ def plan(config: MomentsConfig, schema: Schema) -> Plan:
     """Cost, noise, the error of each one-way marginal and the rank that will survive; no data."""
     decided = design(config, schema, None)
     gram = gram_statistic(decided, decided.widest())
-    scales = calibrate(config, decided, schema.neighbours, gram)
+    scales = calibrate(config, decided, schema, gram)
     sigma = scales.deviation(scales.marginals)
     errors = {
         feature.name: min(1.0, math.sqrt(2.0 / math.pi) * sigma * cells / (2.0 * decided.rows))
@@ -214,7 +223,7 @@ def release(source: Source, config: MomentsConfig, *, engine: Engine, grant: Gra
     decided = design(config, schema, rows)
     lower = schema.columns[decided.label].limits[0] if decided.label is not None else 0.0
     widest = gram_statistic(decided, decided.widest())
-    scales = calibrate(config, decided, schema.neighbours, widest)
+    scales = calibrate(config, decided, schema, widest)
 
     def count(batch: Batch | SetBatch) -> CellRows:
         return cell_block(batch, decided, lower)
@@ -233,8 +242,7 @@ def release(source: Source, config: MomentsConfig, *, engine: Engine, grant: Gra
     lengths = noisy(exact, scales.radius, grant, RADIUS)
     radius = choose_radius(lengths, edges, decided.quantile)
     gram = gram_statistic(decided, len(centre.means))
-    require_no_overflow(gram.limit, schema.row_limit)
-    scales = calibrate(config, decided, schema.neighbours, gram)
+    scales = calibrate(config, decided, schema, gram)
 
     def bound(batch: Batch | SetBatch) -> Iterator[BoundedRows]:
         return bounded_block(batch, decided, centre, lower, radius)
@@ -277,14 +285,14 @@ def model_of(
     """The model of released arrays: the same for everybody who has them."""
     decided = design(config, schema, rows)
     widest = gram_statistic(decided, decided.widest())
-    scales = calibrate(config, decided, schema.neighbours, widest)
+    scales = calibrate(config, decided, schema, widest)
     sigma = scales.deviation(scales.marginals)
     marginals = read_marginals(
         decided, Histograms(cells=decided.cells).split(arrays["marginals"]), sigma, rows
     )
     centre = read_centre(decided, marginals, sigma)
     gram = gram_statistic(decided, len(centre.means))
-    scales = calibrate(config, decided, schema.neighbours, gram)
+    scales = calibrate(config, decided, schema, gram)
     off = scales.deviation(scales.gram) * (math.sqrt(0.5) if config.delta > 0 else 1.0)
     radius = float(arrays["radius"][0])
     require(len(arrays["gram"]) == sum(gram.parts), "gram: does not fit the marginals; use one release")

@@ -31,8 +31,9 @@ from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
 _HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
 _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations
 _CALIBRATION_ROWS = 8192
+_ROUNDS = (1, 6)  # of calibration: numbers (ranks bend little), categories
 _SMALL_CLASS = 20.0  # a class below 1/20 of the average size is drawn toward the mean of all
-_WIDE = 400  # beyond this many latent columns calibration takes fewer rows and rounds
+_WIDE = 400  # beyond this many latent columns calibration takes one round
 _SAMPLE_VALUES = 2**26  # latent values drawn at once
 
 
@@ -194,10 +195,8 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         rank += kept
     rng = np.random.default_rng([seed, 1])
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
-    wide = model.width > _WIDE
-    rounds = 3 if wide else 6
-    rows = max(_CALIBRATION_ROWS // (2 if wide else 1), 64)
-    model = calibrate(model, means, rounds, rows, rng)
+    rounds = _ROUNDS[any(block.is_levels for block in blocks) and model.width <= _WIDE]
+    model = calibrate(model, means, rounds, _CALIBRATION_ROWS, rng)
     return MomentsModel(
         plan=plan, schema=found.schema, marginals=marginals, centre=centre, latent=model, rank=rank
     )
@@ -270,12 +269,17 @@ def _variance(block: Block, class_shares: Array) -> Array:
 
 
 def _with_rest(within: Array, between: Array, variances: Array, is_number: Array) -> Array:
-    """The covariance with the variance that shrinkage took from numbers, spread over them evenly."""
+    """The covariance with the variance that shrinkage took from numbers, in the directions it emptied."""
     numbers = np.flatnonzero(is_number)
-    if len(numbers):
-        wanted = float(variances[numbers].sum())
-        held = float(within[numbers, numbers].sum() + between[numbers, numbers].sum())
-        within[numbers, numbers] += max(wanted - held, 1e-6 * wanted + 1e-12) / len(numbers)
+    if len(numbers) == 0:
+        return within
+    own = np.ix_(numbers, numbers)
+    values, vectors = np.linalg.eigh(within[own])
+    wanted = float(variances[numbers].sum() - between[numbers, numbers].sum())
+    is_empty = values <= 1e-9 * max(float(values[-1]), 1e-12)
+    rest = max(wanted - float(values[~is_empty].sum()), 1e-3 * abs(wanted) + 1e-12)
+    values[is_empty] = rest / max(int(is_empty.sum()), 1)
+    within[own] = (vectors * values) @ vectors.T
     return within
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.bounds import BoundedRows, bound_rows, with_classes, with_constant
 from adumbra.mechanisms.moments_plan import Design, Feature
-from adumbra.numerics import Array, Ints
+from adumbra.numerics import Array, Ints, row_squares
 from adumbra.statistics.histograms import CellRows, cell_rows, cut
 
 _CHUNK_VALUES = 2**22  # dense encoded values held at once by one thread
@@ -93,7 +93,7 @@ def norm_block(
 ) -> CellRows:
     """The cell of each centred row's length."""
     lengths = [
-        np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        np.sqrt(row_squares(rows))
         for piece in chunks(batch, len(centre.means))
         for rows, _ in (centred(piece, plan, centre, lower),)
     ]

@@ -96,7 +96,8 @@ def write_staged(
 def _make_folder(folder: Path) -> None:
     """A folder that nothing else is in."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         empty = next(folder.iterdir(), None) is None
     except (FileExistsError, NotADirectoryError):
         empty = False

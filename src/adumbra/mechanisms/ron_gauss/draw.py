@@ -66,10 +66,9 @@ def draw_moments(  # noqa: PLR0913 - the passes share their public decisions
     def bounded(batch: Batch) -> BoundedRows:
         encoded = space.encoder.encode(batch)
         labels = space.encoder.labels(batch) if space.mode == "gmm" else None
-        norm = space.norm
-        if unit_rows:
-            encoded, norm = _unit(encoded), 1.0
-        return bound_rows(encoded, norm, labels=labels)
+        if unit_rows:  # the space's norm is 1 then
+            encoded = _unit(encoded)
+        return bound_rows(encoded, space.norm, labels=labels)
 
     means = counts = None
     if settled.private_centring:

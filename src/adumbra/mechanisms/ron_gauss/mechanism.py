@@ -91,7 +91,7 @@ def settle(config: RONGaussConfig, schema: Schema) -> tuple[Space, Scales]:
     space = space_of(
         schema,
         mode=config.mode,
-        row_norm=config.row_norm,
+        row_norm=1.0 if config.unit_rows else config.row_norm,
         matrix_seed=config.matrix_seed,
         clip_tail=config.clip_tail,
     )

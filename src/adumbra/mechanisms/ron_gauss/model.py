@@ -139,6 +139,7 @@ def facts(space: Space, model: Model) -> dict[str, object]:
         "encoded_columns": space.width,
         "projection": "Haar, orthonormal columns; released as `projection` with its seed",
         "classes": space.classes,
+        "gram_noise": "entries off the diagonal have 1/sqrt(2) of the stated Gaussian deviation",
         "synthetic": "rows are drawn from the released model; they are not people",
         "modelled_variance": [float(np.trace(one)) for one in model.covariances],
     }

@@ -21,7 +21,7 @@ from adumbra.privacy.conversion import mu_of
 from adumbra.relations import Neighbours
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.class_sums import BinCounts, CountedSum, labelled_gram_l1
-from adumbra.statistics.moments import UNIT_LIMIT, Gram
+from adumbra.statistics.moments import UNIT_LIMIT, Gram, require_no_overflow
 
 Mode = Literal["unsupervised", "supervised", "gmm"]
 
@@ -175,27 +175,32 @@ class Scales:
 def scales(space: Space, budget: Budget) -> Scales:
     """Calibrate each purpose of the split budget."""
     pure = budget.delta == 0
+    rows = space.encoder.schema.row_limit
+    require_no_overflow(gram_statistic(space, private_centring=budget.private_centring).limit, rows)
     found: dict[str, Calibrated] = {}
     for purpose, amount in budget.parts().items():
         if purpose == "mean":
             statistic = mean_statistic(space)
             bound, exponent = statistic.sensitivity(space.neighbours), statistic.exponent
             coordinates = (space.width + 1) * (space.classes or 1)
-            rounding = (float(coordinates), sqrt_upper(coordinates))
+            rounding, largest = (float(coordinates), sqrt_upper(coordinates)), float(rows)
         elif purpose == "radius":
             counts = BinCounts(bins=RADIUS_BINS)
             bound, exponent = counts.sensitivity(space.neighbours), counts.exponent
-            rounding = (float(RADIUS_BINS), sqrt_upper(RADIUS_BINS))
+            rounding, largest = (float(RADIUS_BINS), sqrt_upper(RADIUS_BINS)), float(rows)
         else:
             gram = gram_statistic(space, private_centring=budget.private_centring)
             bound = gram_sensitivity(space, private_centring=budget.private_centring)
             exponent, blocks = gram.exponent, space.classes or 1
+            largest = float(rows) * gram.limit / UNIT_LIMIT
             rounding = (blocks * gram.width * (gram.width + 1) / 2, sqrt_upper(blocks * gram.width**2))
         if pure:
-            found[purpose] = calibrate_laplace(bound.l1, amount, exponent=exponent, rounding=rounding[0])
+            found[purpose] = calibrate_laplace(
+                bound.l1, amount, exponent=exponent, rounding=rounding[0], largest=largest
+            )
         else:
             found[purpose] = calibrate_gaussian(
-                bound.l2, amount, exponent=exponent, rounding=rounding[1]
+                bound.l2, amount, exponent=exponent, rounding=rounding[1], largest=largest
             )
     return Scales(pure=pure, by_purpose=found, private_centring=budget.private_centring)
 
