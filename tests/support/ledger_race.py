@@ -5,6 +5,7 @@ Run as a script with one JSON object; prints the grants of each process and the 
 
 import json
 import os
+import resource
 import sys
 import time
 
@@ -31,7 +32,7 @@ def attempt(location: str, epsilon: float, attempts: int, go: int, out: int) -> 
 
 
 def main() -> None:
-    """`{"location", "epsilon", "attempts", "processes"}` in, `{"granted", "seconds"}` out."""
+    """`{"location", "epsilon", "attempts", "processes"}` in, `{"granted", "seconds", "cpu"}` out."""
     job = json.loads(sys.argv[1])
     go_read, go_write = os.pipe()
     out_read, out_write = os.pipe()
@@ -51,7 +52,9 @@ def main() -> None:
     seconds = time.perf_counter() - start
     for pid in children:
         os.waitpid(pid, 0)
-    print(json.dumps({"granted": granted, "seconds": seconds}))  # noqa: T201  the report
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = used.ru_utime + used.ru_stime
+    print(json.dumps({"granted": granted, "seconds": seconds, "cpu": cpu}))  # noqa: T201  the report
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from sqlalchemy import delete, insert, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy import text as sql
 
 from adumbra.errors import LedgerError, VerificationFailed
@@ -167,6 +167,25 @@ def test_a_missing_guard_is_named(used):
 def test_tampering_is_named(used, change, message):
     without_guards(used, lambda connection: connection.execute(change))
     assert message in faults_of(used)
+
+
+@pytest.mark.parametrize("table", [heads, keys], ids=["heads", "keys"])
+def test_another_spelling_of_the_same_bytes_is_a_change(used, table):
+    column = table.c.signature if table is heads else table.c.value
+    with used._store.read() as connection:
+        rows = connection.execute(select(table)).mappings().all()
+    for row in rows:
+        right, wrong = row[column.name], row[column.name].upper()
+        if wrong != right:
+            put(used, table, row, {column: wrong})
+            assert faults_of(used)
+            put(used, table, row, {column: right})
+    used.verify()
+
+
+def put(ledger, table, row, values) -> None:
+    change = update(table).where(*(key == row[key.name] for key in table.primary_key)).values(values)
+    without_guards(ledger, lambda connection: connection.execute(change))
 
 
 def rewrite(ledger, log, change) -> None:

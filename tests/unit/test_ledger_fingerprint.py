@@ -29,7 +29,7 @@ def fingerprint(rows, key: bytes = KEY) -> Fingerprint:
 
 def naive(rows, key: bytes = KEY):
     """The same in Python integers, row by row."""
-    width, lanes, word = rows.shape[1], 4, 2**64
+    width, lanes, word = rows.shape[1], 2, 2**64
     seed = hashlib.sha256(b"adumbra-fingerprint/1" + key + width.to_bytes(8, "big")).digest()
     count = lanes * width + lanes * lanes + lanes
     raw = hashlib.shake_256(seed).digest(8 * count)

@@ -49,12 +49,18 @@ def head_message(ledger: str, log: str, sequence: int, digest: str) -> bytes:
     )
 
 
+def unhex(text: str) -> bytes:
+    """The bytes of lower-case hex; any other spelling is a change and a `ValueError`."""
+    value = bytes.fromhex(text)
+    if value.hex() != text:
+        raise ValueError("hex: must be lower-case")
+    return value
+
+
 def is_signed(public_key: str, message: bytes, signature: str) -> bool:
     """Whether an Ed25519 signature holds; malformed keys and signatures do not."""
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(
-            bytes.fromhex(signature), message
-        )
+        Ed25519PublicKey.from_public_bytes(unhex(public_key)).verify(unhex(signature), message)
     except (InvalidSignature, ValueError):
         return False
     return True

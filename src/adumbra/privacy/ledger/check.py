@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Table, select
 from sqlalchemy import text as sql
 
 from adumbra.errors import AdumbraError, VerificationFailed
-from adumbra.privacy.ledger.chain import GENESIS, LOGS, Log, head_message, is_signed, link_hash
+from adumbra.privacy.ledger.chain import GENESIS, LOGS, Log, head_message, is_signed, link_hash, unhex
 from adumbra.privacy.ledger.model import (
     FORMAT,
     charges,
@@ -122,8 +122,8 @@ def _check_keys(
         return
     first, companion = logs["public"][0], logs["private"][0]
     try:
-        signing = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
-        secret_hash = hashlib.sha256(bytes.fromhex(known["fingerprint_key"])).hexdigest()
+        signing = Ed25519PrivateKey.from_private_bytes(unhex(known["signing_key"]))
+        secret_hash = hashlib.sha256(unhex(known["fingerprint_key"])).hexdigest()
         public = signing.public_key().public_bytes_raw().hex()
     except ValueError:
         faults.append("keys: not readable")
