@@ -54,7 +54,7 @@ audit: setup ## the whole audit grids
 	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/audit tests/statistical
 
 crash: setup ## kill -9 at every fault point, the whole grid, on every database at hand
-	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/e2e -k "ledger"
+	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/e2e tests/property -k "ledger"
 
 bench: setup ## speed as ratios, against a reference timed in the same run
 	$(BIN)/python benchmarks/run.py
