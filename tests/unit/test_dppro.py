@@ -160,6 +160,25 @@ def test_a_table_is_no_item_set():
         space.exact(Batch(0, np.ones((1, 4))), PublicMatrix(np.eye(4) * 2.0**20))
 
 
+@pytest.mark.parametrize("unit", ["row", "element"])
+def test_a_matrix_too_large_for_exact_products_is_refused_before_anything_is_paid(unit):
+    width = 2**10 if unit == "element" else 2**17
+    huge = PublicMatrix(np.full((width, 1), 2.0**30))
+    schemas = [(items(width, unit), 2.0 if unit == "row" else None)]
+    schemas += [(numbers(width, unit), None)] if unit == "element" else []
+    for schema, row_norm in schemas:
+        space = projected.row_space(schema, row_norm)
+        with pytest.raises(InvalidInput, match="a column is too long for exact products"):
+            space.largest(huge)
+    small = PublicMatrix(np.full((3, 2), -(2.0**20)))
+    assert projected.row_space(numbers(3, unit), None).largest(small) == 6.0
+
+
+def test_a_huge_budget_keeps_the_grid_within_what_noise_takes():
+    rows, _ = released(X[:5], numbers(30, "element"), config(epsilon=900.0, family="sphere"))
+    assert rows.shape == (5, 6)
+
+
 def test_the_natural_grid_is_as_coarse_as_the_matrix():
     def natural(*entries):
         return projected.natural_exponent(PublicMatrix(np.array([entries])))

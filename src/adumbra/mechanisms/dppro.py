@@ -99,14 +99,21 @@ def calibrate(config: DPProConfig, space: RowSpace, matrix: PublicMatrix) -> Cal
     element   |x R - x' R| <= max_j |R_j|, plus g sqrt(k) where the product is rounded to a coarser grid
     """
     mu, rounding = mu_of(config.epsilon, config.delta), sqrt_upper(config.n_components)
+    largest = space.largest(matrix)
     if space.unit is Unit.ROW:
         radius = clip_radius(matrix.family, space.width, config.n_components, config.clip_tail)
         l2 = clipped_sensitivity(radius, config.n_components).l2
         grid = clip_exponent(radius)
         return calibrate_gaussian(l2, mu, exponent=grid, rounding=rounding, bits=CLIPPED_BITS)
     l2 = element_sensitivity(matrix, groups=space.groups).l2
-    grid = natural_exponent(matrix)
-    return calibrate_gaussian(l2, mu, exponent=grid, rounding=rounding, bits=ROUNDED_BITS)
+    return calibrate_gaussian(
+        l2,
+        mu,
+        exponent=natural_exponent(matrix),
+        rounding=rounding,
+        bits=ROUNDED_BITS,
+        largest=largest,
+    )
 
 
 def plan(config: DPProConfig, schema: Schema) -> Plan:

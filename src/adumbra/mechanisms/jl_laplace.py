@@ -122,27 +122,28 @@ def calibrate(config: JLLaplaceConfig, space: RowSpace, matrix: PublicMatrix) ->
     row       min(2 r sqrt(k) with the clip, 2 max_s |R s|_2 without it)
     element   max_j |R_j|_1, plus g k where the product is rounded to a coarser grid
     """
-    k = config.n_components
+    k, largest = config.n_components, space.largest(matrix)
     if space.unit is Unit.ELEMENT:
         l1 = element_sensitivity(matrix, groups=space.groups).l1
-        return LaplaceNoise(calibrated=_unclipped(config, matrix, l1), radius=None)
+        return LaplaceNoise(calibrated=_unclipped(config, matrix, l1, largest), radius=None)
     radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
     clipped, free = clipped_sensitivity(radius, k).l1, smallest_l2_ball_l1(matrix, 2.0)
     if free < clipped:
-        return LaplaceNoise(calibrated=_unclipped(config, matrix, free), radius=None)
+        return LaplaceNoise(calibrated=_unclipped(config, matrix, free, largest), radius=None)
     noise = calibrate_laplace(
         clipped, config.epsilon, exponent=clip_exponent(radius), rounding=float(k), bits=CLIPPED_BITS
     )
     return LaplaceNoise(calibrated=noise, radius=radius)
 
 
-def _unclipped(config: JLLaplaceConfig, matrix: PublicMatrix, l1: float) -> Calibrated:
+def _unclipped(config: JLLaplaceConfig, matrix: PublicMatrix, l1: float, largest: float) -> Calibrated:
     return calibrate_laplace(
         l1,
         config.epsilon,
         exponent=natural_exponent(matrix),
         rounding=float(config.n_components),
         bits=ROUNDED_BITS,
+        largest=largest,
     )
 
 

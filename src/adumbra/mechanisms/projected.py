@@ -61,6 +61,21 @@ class RowSpace:
             encoded[:, group] -= 0.5
         return project(bound_elements(encoded), matrix)
 
+    def largest(self, matrix: PublicMatrix) -> float:
+        """A bound of every coordinate of x R, after a check that the product of no rows is exact.
+
+        Both depend on public numbers alone: a matrix that is too large is refused before it is paid for.
+        """
+        if self.encoder is None:
+            empty = np.zeros(0, dtype=np.int64)
+            self.exact(SetBatch(0, np.zeros(1, dtype=np.int64), empty, self.width), matrix)
+        else:
+            self.exact(Batch(0, np.zeros((0, len(self.encoder.schema.columns)))), matrix)
+        columns = np.sum(np.abs(matrix.units), axis=0)
+        return (
+            2.0 * float(np.max(columns)) * 2.0**matrix.exponent
+        )  # twice: no rounding of the sum matters
+
 
 def row_space(schema: Schema, row_norm: float | None) -> RowSpace:
     """The space of a schema's rows; refuses what has no proof."""
