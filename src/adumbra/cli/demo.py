@@ -57,7 +57,7 @@ def _run(out: Path) -> None:
     ledger.register(people)
 
     typer.echo("3  the plan, from public numbers only")
-    config = make_config("dppro", 1.0, 1e-6, ["n_components=16"])
+    config = make_config("moments", 1.0, 1e-6, [])
     show_plan(workflow.plan(config, schema))
 
     typer.echo("4  pay, draw, seal, publish")

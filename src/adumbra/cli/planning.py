@@ -25,8 +25,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 
 def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     schema: SchemaFile,
-    method: Method,
     epsilon: Epsilon,
+    method: Method = "moments",
     delta: Delta = 0.0,
     option: Options = None,
     data: Annotated[
@@ -74,11 +74,11 @@ def methods(json: AsJson = False) -> None:
 def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     data: Annotated[str, typer.Argument(help="Parquet file, folder or glob, CSV, or FIMI .dat.")],
     schema: SchemaFile,
-    method: Method,
     epsilon: Epsilon,
     ledger: Annotated[str, typer.Option("--ledger", help="Ledger file, or a PostgreSQL URL.")],
     population: Annotated[str, typer.Option("--population", help="The population that pays.")],
     out: Annotated[Path, typer.Option("--out", help="The new folder of the release.")],
+    method: Method = "moments",
     delta: Delta = 0.0,
     option: Options = None,
     engine: Annotated[str, typer.Option("--engine", help="Where it runs: local.")] = "local",
