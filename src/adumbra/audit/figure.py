@@ -1,0 +1,30 @@
+"""The figure of an audit: claimed against proven epsilon, one line a case."""
+
+from pathlib import Path
+
+from adumbra.audit.attack import Attack
+from adumbra.errors import require
+
+SUFFIXES = (".svg", ".png", ".pdf")
+
+
+def draw_attacks(results: list[Attack], path: Path) -> None:
+    """Write claimed and proven epsilon of each attack; the format follows the name's ending."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - heavy, and wanted with --figure only
+
+    require(path.suffix in SUFFIXES, f"figure={path}: must end in one of {', '.join(SUFFIXES)}")
+    require(bool(results), "figure: nothing was attacked; choose a method that has cases")
+    figure = Figure(figsize=(7.0, 0.8 + 0.24 * len(results)), layout="constrained")
+    axes = figure.add_subplot()
+    places = range(len(results), 0, -1)
+    claimed = [one.epsilon_claimed for one in results]
+    axes.hlines(places, 0, claimed, color="#d5d8dc", linewidth=5)
+    axes.plot(claimed, places, "|", color="#1b4f72", markersize=11, label="claimed")
+    axes.plot([one.epsilon_lower for one in results], places, "o", color="#b03a2e", markersize=4,
+              label="proven by attack (confidence 1 - 1e-9)")  # fmt: skip
+    axes.set_yticks(list(places), [one.case for one in results], fontsize=8)
+    axes.set_xlabel("epsilon")
+    axes.set_xlim(left=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=2, frameon=False, fontsize=8)
+    figure.savefig(path)

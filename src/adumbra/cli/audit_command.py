@@ -1,0 +1,152 @@
+"""`adumbra audit`: attack our own claims, or plant known bugs and see them caught. Touches no data."""
+
+import json as json_module
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from adumbra.audit.attack import Attack
+    from adumbra.audit.mutants import Verdict
+
+Advance = Callable[[float], None]
+
+
+def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
+    method: Annotated[
+        str | None, typer.Option("--method", help="Attack this method only; default: all.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The claim that is attacked.")] = 1.0,
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", help="0: pure claims only; above 0: Gaussian ones only; default: both."),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option("--runs", min=100, help="Runs on each of the two tables.")
+    ] = 100_000,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Plant known bugs instead, and catch them.")
+    ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", help="Also draw claimed against proven (.svg, .png, .pdf)."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> None:
+    """Attack the shipped mechanisms on worst-case neighbours: a lower bound on epsilon a claim."""
+    from adumbra.errors import VerificationFailed
+
+    if mutants:
+        verdicts = _try_mutants(method, runs, quiet=json)
+        _show_verdicts(verdicts, json=json)
+        missed = [verdict.mutant for verdict in verdicts if not verdict.caught]
+        if missed:
+            raise VerificationFailed(f"mutants not caught: {'; '.join(missed)}")
+        return
+    results = _attack(method, epsilon, delta, runs, quiet=json)
+    _show_results(results, json=json)
+    if figure is not None:
+        from adumbra.audit.figure import draw_attacks
+
+        draw_attacks(results, figure)
+    refuted = [result.case for result in results if result.violated]
+    if refuted:
+        raise VerificationFailed(f"refuted claims: {'; '.join(refuted)}")
+
+
+def _attack(
+    method: str | None, epsilon: float, delta: float | None, runs: int, *, quiet: bool
+) -> "list[Attack]":
+    from adumbra.audit.attack import attack
+    from adumbra.audit.cases import all_cases
+    from adumbra.errors import InvalidInput
+
+    cases = all_cases(epsilon, delta, method)
+    if not cases:
+        raise InvalidInput(f"method={method}, delta={delta}: has no such claim; leave --delta out")
+    results = []
+    with _bar("attacks", len(cases), quiet=quiet) as advance:
+        for case in cases:
+            results.append(attack(case, runs))
+            advance(1.0)
+    return results
+
+
+def _try_mutants(method: str | None, runs: int, *, quiet: bool) -> "list[Verdict]":
+    from adumbra.audit.mutants import MUTANTS, try_mutants
+    from adumbra.errors import InvalidInput
+
+    chosen = [one for one in MUTANTS if method is None or one.case.startswith(f"{method}/")]
+    if not chosen:
+        raise InvalidInput(f"method={method}: no bug is planted there; leave --method out")
+    verdicts = []
+    with _bar("planted bugs", len(chosen), quiet=quiet) as advance:
+        for verdict in try_mutants(runs, method, thorough=False):
+            verdicts.append(verdict)
+            advance(1.0)
+    return verdicts
+
+
+def _show_results(results: "list[Attack]", *, json: bool) -> None:
+    if json:
+        typer.echo(json_module.dumps({"attacks": [result.to_dict() for result in results]}, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("claim", "path", "runs", "claimed", "proven", "at 99 %", "exact share", box=None)
+    for one in results:
+        share = "" if one.measured_share is None else f"{one.measured_share:.3f}"
+        numbers = (f"{one.epsilon_claimed:g}", f"{one.epsilon_lower:.4f}", f"{one.epsilon_lower_99:.4f}")
+        name = f"{one.case}, delta={one.delta:g}" if one.delta else one.case
+        table.add_row(name, one.path, f"{one.runs}", *numbers, share)
+    Console(width=120, highlight=False).print(table)
+    typer.echo(
+        "proven: epsilon is at least this, wrong once in 10^9 audits; no claim is refuted below it."
+    )
+
+
+def _show_verdicts(verdicts: "list[Verdict]", *, json: bool) -> None:
+    caught = sum(verdict.caught for verdict in verdicts)
+    if json:
+        shown = [
+            {
+                "mutant": one.mutant,
+                "case": one.case,
+                "caught": one.caught,
+                "by": list(one.by),
+                "findings": [finding.detail for finding in one.findings],
+            }
+            for one in verdicts
+        ]
+        typer.echo(
+            json_module.dumps({"caught": caught, "planted": len(shown), "mutants": shown}, indent=2)
+        )
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("planted bug", "in", "caught by", "finding", box=None)
+    for one in verdicts:
+        detail = one.findings[0].detail if one.findings else ""
+        table.add_row(one.mutant, one.case, ", ".join(one.by) or "NOT CAUGHT", detail[:60])
+    Console(width=160, highlight=False).print(table)
+    typer.echo(f"{caught} of {len(verdicts)} planted bugs caught")
+
+
+@contextmanager
+def _bar(words: str, total: int, *, quiet: bool) -> "Iterator[Advance]":
+    """A bar on stderr."""
+    if quiet:
+        yield lambda _step: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(words, total=total)
+        yield lambda step: bars.advance(task, step)
