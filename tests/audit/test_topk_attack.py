@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from adumbra.mechanisms.topk import Method, TopKConfig, methods, phases, plan
+from adumbra.mechanisms.topk import TopKConfig, methods, phases, plan
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import TruncatedCounts
 from support.topk import DirectEngine, full, item_source, release_of
@@ -55,7 +55,7 @@ ALL_BUT_FIRST, FIRST = list(range(1, WIDTH)), [0]
 REPLACED = ([[0, 1]] * 3 + [ALL_BUT_FIRST], [[0, 1]] * 3 + [FIRST])
 
 
-@pytest.mark.parametrize("method", [method.value for method in Method if method is not Method.AUTO])
+@pytest.mark.parametrize("method", ["frefirst", "em", "svt", "tps-pfm", "joint"])
 def test_sound_methods_stay_below_their_claim(method):
     config = TopKConfig(k=1, epsilon=1.0, method=method, max_length=10)
     assert attack(config, *REPLACED, Neighbours.REPLACE_ONE, chosen(0)) <= 1.0

@@ -37,7 +37,7 @@ def test_spending_is_what_the_lemma_charges_and_some_transcript_spends_all(name)
     assert max(lemma_cost(leaf) for leaf in leaves) == 1
 
 
-def worst(schedule, columns, moves, thresholds, s, values=(0, 2, 5)):
+def worst(schedule, columns, moves, thresholds, s, values=(0, 3)):
     """The largest loss over all neighbours in units of epsilon; probabilities add to exactly 1."""
     leaves = list(transcripts(schedule, columns))
     unit = common_unit(leaves)
@@ -109,7 +109,7 @@ def test_the_lemma_itself_for_every_label_pattern_and_free_label():
     e_t, e = 2, (1, 3, 2)
     for start in itertools.product((0, 3), repeat=3):
         for move in itertools.product((0, 1), repeat=3):
-            for shift in (0, 1, 2):
+            for shift in (0, 2):
                 for labels in itertools.product((False, True), repeat=3):
                     p = block_probability(
                         2, s**e_t, [(v, s**w, x) for v, w, x in zip(start, e, labels, strict=True)]

@@ -46,7 +46,7 @@ def rejects(observed, law, runs):
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_labels_follow_the_exact_law(name):
-    make, epsilon, runs = SCHEDULES[name], 2.0, full(30_000, 300_000)
+    make, epsilon, runs = SCHEDULES[name], 2.0, full(12_000, 300_000)
     draw = float_draw(np.random.default_rng(11))
     observed = {}
     for _ in range(runs):
@@ -63,7 +63,7 @@ def test_labels_follow_the_exact_law(name):
 
 
 def test_the_real_noise_gives_the_same_law():
-    runs, epsilon = full(2_000, 20_000), 3.0
+    runs, epsilon = full(1_000, 20_000), 3.0
     observed = {}
     for seed in range(runs):
         grant = fixed_grant(seed, None, ("t", "c"))
@@ -82,7 +82,7 @@ def test_the_real_noise_gives_the_same_law():
 
 
 def test_joint_draws_its_law():
-    counts, k, epsilon, runs = [6, 4, 4, 1], 2, 1.5, full(2_000, 20_000)
+    counts, k, epsilon, runs = [6, 4, 4, 1], 2, 1.5, full(1_000, 20_000)
     public = plan_lattice(epsilon, k, len(counts), 1)
     ranked = sorted(counts, reverse=True)
 
@@ -100,5 +100,5 @@ def test_joint_draws_its_law():
         key = tuple(joint_sequence(np.array(counts), k, public, grant).tolist())
         observed[key] = observed.get(key, 0) + 1
     assert not rejects(observed, law(1.0), runs)
-    assert rejects(observed, law(0.6), runs)
-    assert rejects(observed, law(1.5), runs)
+    assert rejects(observed, law(0.5), runs)
+    assert rejects(observed, law(1.8), runs)

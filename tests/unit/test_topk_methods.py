@@ -12,7 +12,7 @@ from adumbra.numerics import Lattice
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import Norm
-from support.topk import item_source, market, release_of
+from support.topk import DirectEngine, item_source, market, release_of
 
 METHODS = [(method.value, 0.0) for method in Method] + [("frefirst", 1e-6), ("gumbel", 1e-6)]
 RELATIONS = [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE]
@@ -42,15 +42,14 @@ def test_with_a_large_budget_the_true_columns_come_out(method, delta, relation):
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1000.0])
-@pytest.mark.parametrize("k", [1, 7, 30, 100])
+@pytest.mark.parametrize("k", [1, 7, 100])
 @pytest.mark.parametrize(("method", "delta"), METHODS)
 def test_always_k_distinct_columns(method, delta, k, epsilon):
     config = TopKConfig(k=k, epsilon=epsilon, delta=delta, method=method)
-    for rows in (market(60, 30), [], [[], []], [[1, 1, 1]], [list(range(30))] * 3):
-        for seed in range(2):
-            items = items_of(release_of(item_source(rows, 30), config, seed))
-            assert len(items) == len(set(items)) == min(k, 30)
-            assert set(items) <= set(range(30))
+    for seed, rows in enumerate((market(60, 30), [], [[1, 1, 1], []], [list(range(30))] * 3)):
+        items = items_of(release_of(item_source(rows, 30), config, seed, engine=DirectEngine()))
+        assert len(items) == len(set(items)) == min(k, 30)
+        assert set(items) <= set(range(30))
 
 
 def test_joint_refuses_what_floats_cannot_hold():
