@@ -62,6 +62,15 @@ def test_a_release_is_accounted_for(book, tmp_path):
     assert ledger("head", "--ledger", book).startswith("event 7 of ledger ")
 
 
+def test_a_card_that_was_changed_is_not_the_one_that_was_sealed(book, tmp_path):
+    release(book, tmp_path / "out")
+    card = json.loads((tmp_path / "out" / "card.json").read_text())
+    card["limits"] = ["none"]
+    (tmp_path / "card.json").write_text(json.dumps(card))
+    with pytest.raises(VerificationFailed, match="was sealed with other bytes"):
+        ledger("verify", "--ledger", book, "--against", str(tmp_path / "card.json"))
+
+
 def test_a_card_of_another_ledger_or_none(book, tmp_path):
     release(book, tmp_path / "out")
     create_ledger(tmp_path / "other.db").close()

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 
@@ -60,18 +61,31 @@ class Server:
         self.crash()
         shutil.rmtree(self.root, ignore_errors=True)
 
+    def set(self, setting: str) -> None:
+        """Change one setting of the running server."""
+        self._sql(f"ALTER SYSTEM SET {setting}")
+        self._sql("SELECT pg_reload_conf()")
+        name, _, value = setting.partition(" = ")
+        while self._sql(f"SHOW {name}").strip() != value:
+            time.sleep(0.02)  # the server reads its settings when it gets round to it
+
     def new_location(self) -> str:
         """The address of a new, empty schema."""
         name = f"s{os.getpid()}_{next(_counter)}"
-        self._run(
-            "psql", "-h", str(self.root), "-U", "adumbra", "-qc", f"CREATE SCHEMA {name}", "postgres"
-        )
+        self._sql(f"CREATE SCHEMA {name}")
         options = f"options=-csearch_path%3D{name}"
         return f"postgresql://adumbra@/postgres?host={self.root}&{options}"
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def _sql(self, statement: str) -> str:
+        return self._run("psql", "-h", str(self.root), "-U", "adumbra", "-qtAc", statement, "postgres")
+
+    def _run(self, program: str, *arguments: str) -> str:
         command = [*self._as, str(self._bin / program), *arguments]
-        subprocess.run(command, check=True, capture_output=True, cwd="/", timeout=120)
+        # A server that stays must not hold our pipe: its output goes to a file.
+        with tempfile.TemporaryFile() as output:
+            subprocess.run(command, check=True, stdout=output, stderr=output, cwd="/", timeout=120)
+            output.seek(0)
+            return output.read().decode()
 
 
 @cache

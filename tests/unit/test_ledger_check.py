@@ -329,6 +329,14 @@ class TestAgainstACard:
         used.verify()
         assert "the history was rewritten" in faults_of(used, card)
 
+    def test_the_digest_of_the_card_is_compared_when_given(self, used):
+        card = self.card(used)
+        entry = used.show("people")[0].entries[3]
+        card["ledger"]["entry"] = entry.id
+        assert used.verify(card, card_digest=entry.digest).card
+        with pytest.raises(VerificationFailed, match="sealed with other bytes"):
+            used.verify(card, card_digest="00" * 32)
+
     def test_other_faults(self, used, tmp_path):
         card = self.card(used)
         head = card["ledger"]["head"]

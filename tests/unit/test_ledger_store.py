@@ -101,6 +101,25 @@ def test_sqlite_is_as_durable_as_it_can_be(tmp_path):
         assert connection.execute(sql("PRAGMA foreign_keys")).scalar() == 1
 
 
+def test_a_file_system_without_a_shared_log_is_refused(tmp_path):
+    memory = sqlite3.connect(":memory:")  # has no write-ahead log either
+    with pytest.raises(LedgerError, match="this file system cannot hold a ledger"):
+        store._require_wal(memory, None)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        memory.execute("SELECT 1")
+
+
+@pytest.mark.parametrize("database", [name for name in DATABASES if name == "postgresql"])
+def test_a_server_that_does_not_flush_is_refused(database, tmp_path):
+    location = new_location(database, tmp_path)
+    create_ledger(location).close()
+    server().set("fsync = off")
+    with pytest.raises(LedgerError, match="fsync=off and could forget a charge"):
+        open_ledger(location)
+    server().set("fsync = on")
+    open_ledger(location).close()
+
+
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_writer_holds_the_lock_from_its_first_statement(database, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "BUSY_SECONDS", 1)
@@ -218,9 +237,9 @@ def test_a_user_without_a_name_is_a_number(monkeypatch):
     chain._user.cache_clear()
 
 
-@pytest.mark.skipif("postgresql" not in DATABASES, reason="said in the summary")
-def test_what_was_committed_survives_a_crash_of_the_server(tmp_path):
-    location = server().new_location()
+@pytest.mark.parametrize("database", [name for name in DATABASES if name == "postgresql"])
+def test_what_was_committed_survives_a_crash_of_the_server(database, tmp_path):
+    location = new_location(database, tmp_path)
     with create_ledger(location) as ledger:
         register(ledger)
         entry = reserve(ledger)

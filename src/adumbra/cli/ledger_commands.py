@@ -1,5 +1,6 @@
 """`adumbra ledger`: the steward's commands. `--json` on whatever reports; heavy imports wait."""
 
+import hashlib
 import json as json_module
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -133,9 +134,9 @@ def verify(
     """Check chains, signatures, sums and states; with a card, that the ledger was not rolled back."""
     from dataclasses import asdict
 
-    card = None if against is None else _read_card(against)
+    card, digest = (None, None) if against is None else _read_card(against)
     with _opened(ledger) as book:
-        verified = book.verify(card)
+        verified = book.verify(card, card_digest=digest)
     _say(f"whole: {verified.sentence()}", asdict(verified), json)
 
 
@@ -248,17 +249,18 @@ def _print(statement: "Statement") -> None:
         typer.echo(f"  look: {overlap.sentence()}")
 
 
-def _read_card(path: Path) -> dict[str, Any]:
+def _read_card(path: Path) -> tuple[dict[str, Any], str]:
     from adumbra.errors import InvalidInput
 
     file = path / "card.json" if path.is_dir() else path
     try:
-        card = json_module.loads(file.read_bytes())
+        raw = file.read_bytes()
+        card = json_module.loads(raw)
     except (OSError, ValueError) as error:
         raise InvalidInput(f"card={file}: not a readable card") from error
     if not isinstance(card, dict):
         raise InvalidInput(f"card={file}: not a card")
-    return card
+    return card, hashlib.sha256(raw).hexdigest()
 
 
 def _release_digest(folder: Path) -> str:

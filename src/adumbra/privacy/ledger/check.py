@@ -48,7 +48,9 @@ class Verified:
         )
 
 
-def check(connection: Connection, card: Mapping[str, Any] | None) -> Verified:
+def check(
+    connection: Connection, card: Mapping[str, Any] | None = None, card_digest: str | None = None
+) -> Verified:
     """Raise `VerificationFailed` with every fault found, or say what was checked."""
     faults = _guard_faults(connection)
     known = {row.name: row.value for row in connection.execute(select(keys))}
@@ -59,7 +61,7 @@ def check(connection: Connection, card: Mapping[str, Any] | None) -> Verified:
         if not faults:
             _compare_tables(connection, book, faults)
     if card is not None:
-        faults += card_faults(connection, known, card)
+        faults += card_faults(connection, known, card, card_digest)
     if faults:
         raise VerificationFailed("\n".join(faults))
     last = connection.execute(select(heads.c.hash).where(heads.c.log == "public")).scalar_one()
@@ -183,7 +185,9 @@ def _by_key(table: Table, rows: list[dict[str, Any]]) -> dict[tuple[str, ...], d
     return {tuple(str(row[column.name]) for column in table.primary_key): row for row in rows}
 
 
-def card_faults(connection: Connection, known: Mapping[str, str], card: Mapping[str, Any]) -> list[str]:
+def card_faults(
+    connection: Connection, known: Mapping[str, str], card: Mapping[str, Any], card_digest: str | None
+) -> list[str]:
     """Whether the head that a card carries is an earlier (or the present) state of this ledger."""
     try:
         head = card["ledger"]["head"]
@@ -204,7 +208,11 @@ def card_faults(connection: Connection, known: Mapping[str, str], card: Mapping[
         faults.append(
             f"card: event {sequence} is not the one it was issued at; the history was rewritten"
         )
-    state = connection.execute(select(entries.c.state).where(entries.c.id == entry)).scalar()
-    if state not in ("drawn", "sealed", "publishing", "published"):
+    row = connection.execute(
+        select(entries.c.state, entries.c.digest).where(entries.c.id == entry)
+    ).first()
+    if row is None or row.state in ("reserved", "void"):
         faults.append(f"card: entry {entry} was not drawn in this ledger")
+    elif card_digest is not None and row.digest != card_digest:
+        faults.append(f"card: entry {entry} was sealed with other bytes")
     return faults

@@ -217,10 +217,15 @@ class Ledger:
             public_key=self._public_key,
         )
 
-    def verify(self, against_card: Mapping[str, Any] | None = None) -> Verified:
-        """Check chains, signatures, sums and states, and that a card's head is part of this history."""
+    def verify(
+        self, against_card: Mapping[str, Any] | None = None, *, card_digest: str | None = None
+    ) -> Verified:
+        """Check chains, signatures, sums and states, and that a card's head is part of this history.
+
+        `card_digest`, the SHA-256 of the card's file, also shows that it is the card that was sealed.
+        """
         with self._store.read() as connection:
-            return check(connection, against_card)
+            return check(connection, against_card, card_digest)
 
     def export(self, path: Path, *, public: bool = True) -> None:
         """Write the log as JSON Lines or Parquet, by the name's ending; the public one names no one."""

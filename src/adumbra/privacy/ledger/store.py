@@ -90,6 +90,8 @@ class Store:
         else:
             engine = create_engine(self._url, connect_args={"timeout": BUSY_SECONDS})
         event.listen(engine, "connect", _durable_sqlite)
+        if not self._memory:
+            event.listen(engine, "connect", _require_wal)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
 
@@ -106,6 +108,15 @@ def _durable_sqlite(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
+def _require_wal(connection: sqlite3.Connection, _record: object) -> None:
+    """Refuse a file system on which SQLite cannot share a write-ahead log, as on most network drives."""
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        connection.close()
+        raise LedgerError(
+            "ledger: this file system cannot hold a ledger; use a local disk or PostgreSQL"
+        )
+
+
 def _begin_sqlite(connection: Connection) -> None:
     """SQLAlchemy's documented recipe: begin by hand, with the write lock when we mean to write."""
     write = connection.get_execution_options().get(_WRITE, False)
@@ -115,6 +126,9 @@ def _begin_sqlite(connection: Connection) -> None:
 def _durable_postgres(connection: object, _record: object) -> None:
     """Per connection: a commit returns after it is on disk."""
     cursor = connection.cursor()  # type: ignore[attr-defined]
+    if cursor.execute("SHOW fsync").fetchone()[0] != "on":
+        connection.close()  # type: ignore[attr-defined]
+        raise LedgerError("ledger: the server runs with fsync=off and could forget a charge; turn it on")
     cursor.execute("SET SESSION synchronous_commit = on")
     cursor.execute(f"SET SESSION lock_timeout = '{BUSY_SECONDS}s'")
     cursor.close()
