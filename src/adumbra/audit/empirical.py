@@ -20,7 +20,7 @@ from adumbra.errors import require
 from adumbra.numerics import Array
 
 WORDS = "Evidence from particular attacks; not a guarantee. A low score is no proof of privacy."
-NEIGHBOURS = 5  # of a point, for its density
+NEIGHBOURS = 1  # whose distance stands for the density about a point; a copied row has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

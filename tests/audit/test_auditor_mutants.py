@@ -1,0 +1,45 @@
+"""The auditor is audited: every planted bug is found, and nothing is found where nothing is planted."""
+
+import pytest
+
+from adumbra.audit import planted
+from adumbra.audit.cases import all_cases
+from adumbra.audit.checks import examine
+from adumbra.audit.mutants import EPSILON, MUTANTS, Verdict, find, sound_hosts
+from adumbra.errors import InvalidInput
+from support.topk import full
+
+CASES = {case.name: case for case in all_cases(EPSILON)}
+THOROUGH = full(0, 1) == 1
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_planted_bug_is_caught(mutant):
+    host = mutant.host(CASES)
+    with planted.plant(mutant.patches()):
+        findings = tuple(examine(host, 200_000, thorough=THOROUGH))
+    verdict = Verdict(mutant=mutant.name, case=mutant.case, findings=findings)
+    assert verdict.caught
+
+
+def test_there_are_twenty_or_more_with_names_of_their_own():
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
+    assert find("noise seed fixed").case == "dppro/row"
+    with pytest.raises(InvalidInput, match="mutant=none"):
+        find("none")
+
+
+def test_nothing_is_found_where_nothing_is_planted():
+    """Chance of a false alarm: below 1e-9 for each attack and each comparison of noise."""
+    verdicts = list(sound_hosts(full(5_000, 200_000)))
+    assert [verdict for verdict in verdicts if verdict.caught] == []
+    assert len(verdicts) >= 12
+
+
+def test_a_planted_bug_is_taken_back():
+    before = [getattr(place, name) for mutant in MUTANTS for place, name, _ in mutant.patches()]
+    for mutant in MUTANTS:
+        with planted.plant(mutant.patches()), pytest.raises(RuntimeError), planted.plant([]):
+            raise RuntimeError
+    after = [getattr(place, name) for mutant in MUTANTS for place, name, _ in mutant.patches()]
+    assert all(one is other for one, other in zip(before, after, strict=True))
