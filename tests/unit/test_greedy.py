@@ -77,6 +77,21 @@ def test_moments_are_followed(loss, mean_error, second_error):
     assert np.abs(rows[:, :6]).max() <= 0.5
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_moments_beyond_the_box_drive_numbers_to_its_ends(loss):
+    """Targets that no row reaches (noise makes such): every form takes the same way out."""
+    goal = Targets(np.array([1.0]), np.array([[0.1, -0.3]]), np.diag([4.0, 3.0]), (0, 1), ())
+    rows, labels = greedy_rows(goal, 30, loss=loss, engine="numpy")
+    assert np.array_equal(rows, greedy_rows(goal, 30, loss=loss, engine="numba")[0])
+    if loss == "squared":  # absolute errors stay where the means are, however large the squares are
+        assert np.mean(np.abs(rows) == 0.5) > 0.9
+        real = (goal.means, goal.second, goal.means)
+        none = np.array([], np.int64)
+        rest = (np.arange(2), none, none, ONE, greedy.SUM_WEIGHT, greedy_squared.STEPS)
+        real = tuple(np.rint(array * ONE) / ONE for array in real)
+        assert np.array_equal(rows, greedy_squared.sample_loop(labels, *real, *rest))
+
+
 def test_squared_errors_converge():
     goal = targets()
     errors = []
