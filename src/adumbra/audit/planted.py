@@ -114,6 +114,8 @@ def data_bounds(right: Callable[[Encoder, Batch], Array]) -> Callable[[Encoder, 
 
     def wrong(self: Encoder, batch: Batch) -> Array:
         x = right(self, batch)
+        if len(x) == 0:
+            return x
         low, high = x.min(axis=0), x.max(axis=0)
         return np.asarray((x - low) / np.where(high > low, high - low, 1.0) - 0.5)
 
