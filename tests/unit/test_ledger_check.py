@@ -1,6 +1,7 @@
 """`verify`, on every database: what it accepts and every kind of fault it names."""
 
 import json
+from contextlib import suppress
 
 import pytest
 from sqlalchemy import delete, insert, select, update
@@ -19,12 +20,11 @@ from adumbra.privacy.ledger.model import (
     metadata,
     populations,
 )
-from support.ledger import register, reserve, run
+from support.ledger import DATABASES, new_location, register, reserve, run
 
 
-@pytest.fixture
-def used(ledger, tmp_path):
-    """A ledger with every kind of event."""
+def use(ledger, tmp_path):
+    """Every kind of event."""
     register(ledger, "all", 10.0)
     register(ledger, "people", 5.0, parent="all")
     register(ledger, "again", 1.0)
@@ -40,6 +40,38 @@ def used(ledger, tmp_path):
     return ledger
 
 
+@pytest.fixture
+def used(ledger, tmp_path):
+    """A ledger with every kind of event."""
+    return use(ledger, tmp_path)
+
+
+@pytest.fixture(scope="module", params=DATABASES)
+def kept(request, tmp_path_factory):
+    """The same, shared: what is done to it must be undone."""
+    folder = tmp_path_factory.mktemp("kept")
+    with create_ledger(new_location(request.param, folder)) as made:
+        yield use(made, folder)
+        made.verify()
+
+
+class Undo(Exception):
+    """Ends a transaction that must leave no trace."""
+
+
+def faults_if(ledger, act) -> str:
+    """What `verify` would say if somebody had done this; nothing stays."""
+    said = ""
+    with suppress(Undo), ledger._store.write() as connection:
+        unguarded(connection, act)
+        try:
+            check.check(connection)
+        except VerificationFailed as failed:
+            said = str(failed)
+        raise Undo
+    return said
+
+
 def faults_of(ledger, card=None) -> str:
     with pytest.raises(VerificationFailed) as failed:
         ledger.verify(card)
@@ -50,24 +82,29 @@ def faults_of(ledger, card=None) -> str:
 def without_guards(ledger, act) -> None:
     """Do what only an administrator of the database could do."""
     with ledger._store.write() as connection:
-        postgres = connection.dialect.name == "postgresql"
-        kept = []
-        for table in metadata.sorted_tables:
-            if postgres:
-                connection.execute(sql(f"ALTER TABLE {table.name} DISABLE TRIGGER USER"))
-                continue
-            rows = connection.execute(
-                sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :name"),
-                {"name": table.name},
-            ).all()
-            kept += rows
-            for row in rows:
-                connection.execute(sql(f"DROP TRIGGER {row.name}"))
-        act(connection)
-        for table in metadata.sorted_tables if postgres else ():
-            connection.execute(sql(f"ALTER TABLE {table.name} ENABLE TRIGGER USER"))
-        for row in kept:
-            connection.exec_driver_sql(row.sql)
+        unguarded(connection, act)
+
+
+def unguarded(connection, act) -> None:
+    """An act without triggers, which are back afterwards."""
+    postgres = connection.dialect.name == "postgresql"
+    kept = []
+    for table in metadata.sorted_tables:
+        if postgres:
+            connection.execute(sql(f"ALTER TABLE {table.name} DISABLE TRIGGER USER"))
+            continue
+        rows = connection.execute(
+            sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :name"),
+            {"name": table.name},
+        ).all()
+        kept += rows
+        for row in rows:
+            connection.execute(sql(f"DROP TRIGGER {row.name}"))
+    act(connection)
+    for table in metadata.sorted_tables if postgres else ():
+        connection.execute(sql(f"ALTER TABLE {table.name} ENABLE TRIGGER USER"))
+    for row in kept:
+        connection.exec_driver_sql(row.sql)
 
 
 def test_a_used_ledger_is_whole(used):
@@ -80,15 +117,15 @@ def test_a_used_ledger_is_whole(used):
 
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=lambda table: table.name)
-def test_rows_cannot_be_deleted_or_rewritten(used, table):
-    with pytest.raises(LedgerError, match="refused the act"), used._store.write() as connection:
+def test_rows_cannot_be_deleted_or_rewritten(kept, table):
+    with pytest.raises(LedgerError, match="refused the act"), kept._store.write() as connection:
         connection.execute(delete(table))
     free = (*table.primary_key, *(table.c[name] for name in ("cap", "spent") if name in table.c))
     column = next(column for column in table.c if column not in free)
     value = 7 if column.type.python_type is int else "rewritten"
-    with pytest.raises(LedgerError, match="refused the act"), used._store.write() as connection:
+    with pytest.raises(LedgerError, match="refused the act"), kept._store.write() as connection:
         connection.execute(update(table).values({column: value}))
-    used.verify()
+    kept.verify()
 
 
 def test_spent_cannot_pass_the_cap_or_fall_below_nothing(used):
@@ -164,9 +201,8 @@ def test_a_missing_guard_is_named(used):
         (delete(keys).where(keys.c.name == "fingerprint_key"), "not the five"),
     ],
 )
-def test_tampering_is_named(used, change, message):
-    without_guards(used, lambda connection: connection.execute(change))
-    assert message in faults_of(used)
+def test_tampering_is_named(kept, change, message):
+    assert message in faults_if(kept, lambda connection: connection.execute(change))
 
 
 @pytest.mark.parametrize("table", [heads, keys], ids=["heads", "keys"])
@@ -189,6 +225,10 @@ def put(ledger, table, row, values) -> None:
 
 
 def rewrite(ledger, log, change) -> None:
+    without_guards(ledger, forge(ledger, log, change))
+
+
+def forge(ledger, log, change):
     """Forge a whole chain, as someone who holds the signing key could."""
 
     def act(connection):
@@ -211,7 +251,7 @@ def rewrite(ledger, log, change) -> None:
         }
         connection.execute(update(heads).where(heads.c.log == log).values(**values))
 
-    without_guards(ledger, act)
+    return act
 
 
 def changed(which, nth=0, **fields):
@@ -255,9 +295,8 @@ def changed(which, nth=0, **fields):
         ("private", changed("init", fingerprint_key_hash="")),
     ],
 )
-def test_even_a_signed_forgery_must_tell_a_possible_story(used, log, change):
-    rewrite(used, log, change)
-    assert faults_of(used)
+def test_even_a_signed_forgery_must_tell_a_possible_story(kept, log, change):
+    assert faults_if(kept, forge(kept, log, change))
 
 
 def test_a_forged_link_may_not_make_a_circle(ledger):

@@ -149,6 +149,21 @@ def test_publishing_never_overwrites(ledger, tmp_path):
     ledger.commit(entry)
 
 
+def test_publishing_what_is_gone_is_refused(ledger, tmp_path):
+    register(ledger)
+    entry = _at(ledger, tmp_path, State.SEALED)
+    staged = Path(ledger.show("people")[0].entries[0].staged)
+    staged.rename(tmp_path / "aside")
+    with pytest.raises(LedgerError, match="the sealed folder is not there; put it back and resume"):
+        ledger.publish(entry, tmp_path / "out")
+    staged.symlink_to(tmp_path / "aside")
+    with pytest.raises(LedgerError, match="the sealed folder is not there"):
+        ledger.publish(entry, tmp_path / "out")
+    staged.unlink()
+    (tmp_path / "aside").rename(staged)
+    ledger.resume(entry, tmp_path / "out")
+
+
 def test_publishing_across_file_systems_is_refused(ledger, tmp_path):
     if OTHER_FILE_SYSTEM.stat().st_dev == tmp_path.stat().st_dev:
         pytest.fail("this machine has no second file system at /dev/shm to test with")

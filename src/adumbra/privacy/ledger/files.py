@@ -74,6 +74,8 @@ def flush_move(staged: Path, target: Path) -> None:
 
 def require_same_file_system(staged: Path, target: Path) -> None:
     """A rename is atomic only within one file system."""
+    if staged.is_symlink() or not staged.is_dir():
+        raise LedgerError(f"staged={staged}: the sealed folder is not there; put it back and resume")
     if not target.parent.is_dir():
         raise LedgerError(f"target={target}: its folder does not exist")
     if staged.stat().st_dev != target.parent.stat().st_dev:
