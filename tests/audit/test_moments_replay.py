@@ -1,4 +1,4 @@
-"""Replay the moments synthesizer on neighbours: what moves was paid for, and nothing goes around the noise."""
+"""Replay the moments synthesizer on neighbours: what moves was paid for, nothing goes around it."""
 
 import numpy as np
 import pytest

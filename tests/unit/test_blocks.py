@@ -51,6 +51,6 @@ def test_rows_that_do_not_fit_are_refused():
     statistic = BlockGram(blocks=(3,), tail=1, limit=4**ROW_BITS)
     with pytest.raises(InvalidInput, match="does not fit the declared 4"):
         statistic.add(statistic.zero(), [some_rows(2, 5)])
+    huge = BoundedRows(units=np.zeros((2, 4)), norm=1.0, limit=1)
     with pytest.raises(InvalidInput, match="not exact in float64"):
-        huge = BoundedRows(units=np.zeros((2, 4)), norm=1.0, limit=1)
         BlockGram(blocks=(3,), tail=1, limit=2**53).add(np.zeros(10, np.int64), [huge])

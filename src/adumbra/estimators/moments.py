@@ -76,7 +76,7 @@ class MomentsSynthesizer(PrivateEstimator):
     def sample(
         self, n: int | None = None, *, sample_seed: int | None = None
     ) -> pa.Table | Array | tuple[Array, NDArray[np.generic]]:
-        """Synthetic rows: a table if fitted with a schema, else X or (X, y); n defaults to a public n."""
+        """Synthetic rows: a table if fitted with a schema, else X or (X, y); n defaults to n."""
         rows = n if n is not None else self.n_rows_
         if rows is None:
             raise InvalidInput("n=None: the number of rows is private; say how many rows to draw")

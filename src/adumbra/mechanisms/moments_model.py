@@ -269,7 +269,7 @@ def _variance(block: Block, class_shares: Array) -> Array:
 
 
 def _with_rest(within: Array, between: Array, variances: Array, is_number: Array) -> Array:
-    """The covariance with the variance that shrinkage took from numbers, in the directions it emptied."""
+    """The covariance with the variance that shrinkage took from numbers, where it left nothing."""
     numbers = np.flatnonzero(is_number)
     if len(numbers) == 0:
         return within

@@ -121,7 +121,7 @@ def design(config: MomentsConfig, schema: Schema, rows: int | None) -> Design:
     is_binned = is_binned if config.numbers == "auto" else config.numbers == "bins"
     features = _features(schema, label, is_binned)
     has_levels = any(f.is_levels for f in features)
-    share = config.marginal_share or (0.75 if has_levels else 0.25)
+    share = config.marginal_share or (0.75 if has_levels else 0.18)
     # Categories learn their classes from the histograms; numbers learn them from the Gram.
     weight = 0.3 if all(f.is_levels for f in features) else math.sqrt(0.5)
     plan = Design(

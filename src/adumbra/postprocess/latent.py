@@ -21,6 +21,7 @@ _STEP = 0.4  # of the offsets, in log shares
 _FIRST_STEPS, _NEXT_STEPS = 30, 8
 _GAIN = 1.0  # of the covariance correction
 _MOST_SHIFT = 0.5  # of a latent mean in one round, in standard deviations
+_DEAF = 0.2  # columns whose decoded values move less than this are hardly corrected
 _LEAST_SHARE = 1e-6
 _SOFT = 0.1  # added to a level's share: rare levels do not get arbitrarily loud
 
@@ -233,7 +234,8 @@ def calibrate(
         shift = (means - centre) - (found - model.class_shares @ found)
         shift[:, mask] = 0.0
         most = _MOST_SHIFT * latent.std(axis=0)
-        moved_means = model.means + np.clip(shift / slope, -most, most)
+        damped = shift * slope / (slope**2 + _DEAF**2)
+        moved_means = model.means + np.clip(damped, -most, most)
         model = replace(model, offsets=offsets, means=moved_means)
         if wanted is not None:
             gap = wanted - residual.T @ residual / len(labels)
@@ -252,11 +254,11 @@ def _class_means(rows: Array, labels: Ints, classes: int) -> Array:
 
 
 def _slopes(latent: Array, shown: Array) -> Array:
-    """How much a decoded column moves with its latent column; kept away from 0."""
+    """How much a decoded column moves with its latent column."""
     centred = latent - latent.mean(axis=0)
     variance = np.maximum((centred**2).mean(axis=0), 1e-18)
     slope = (centred * (shown - shown.mean(axis=0))).mean(axis=0) / variance
-    return np.asarray(np.maximum(slope, 0.05))
+    return np.asarray(slope)
 
 
 def _own_blocks(model: LatentModel) -> Array:

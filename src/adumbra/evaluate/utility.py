@@ -1,0 +1,70 @@
+"""NOT FOR RELEASE: total variation of one-way and two-way marginals between two tables of one schema.
+
+    TV = 1/2 sum |p - q|          numbers in 16 equal bins between their declared bounds
+
+The comparison reads private rows: its figures are for the steward's desk.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.batch import Batch
+from adumbra.data.schema import Column, Schema
+from adumbra.data.sources import open_source
+from adumbra.errors import require
+from adumbra.numerics import NOISE_BLOCK, Array, Ints
+
+STAMP = "NOT FOR RELEASE"
+BINS = 16
+
+
+def schema_values(table: pa.Table, schema: Schema) -> Array:
+    """A table as numbers and codes, the way a release reads it."""
+    source = open_source(table, schema)
+    parts = [block.values for block in source.batches(NOISE_BLOCK) if isinstance(block, Batch)]
+    return np.concatenate([np.empty((0, schema.width)), *parts])
+
+
+def table_codes(table: pa.Table, schema: Schema) -> Ints:
+    """Every column as codes: levels, or the bin of a number."""
+    require(schema.items is None, "items: give a table of columns; one-way measures need columns")
+    values = schema_values(table, schema)
+    return np.stack([_codes(c, values[:, i]) for i, c in enumerate(schema.columns)], axis=1)
+
+
+def _codes(column: Column, values: Array) -> Ints:
+    if not column.is_numeric:
+        return values.astype(np.int64)
+    lower, upper = column.limits
+    return np.clip(((values - lower) / (upper - lower) * BINS).astype(np.int64), 0, BINS - 1)
+
+
+def total_variation(left: Ints, right: Ints) -> float:
+    """The total variation of the distributions of two code columns."""
+    size = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    p = np.bincount(left, minlength=size) / max(len(left), 1)
+    q = np.bincount(right, minlength=size) / max(len(right), 1)
+    return float(np.abs(p - q).sum() / 2.0)
+
+
+def one_way(left: Ints, right: Ints) -> float:
+    """The mean total variation over columns."""
+    return float(np.mean([total_variation(left[:, j], right[:, j]) for j in range(left.shape[1])]))
+
+
+def two_way(left: Ints, right: Ints, *, most_pairs: int = 500) -> float:
+    """The mean total variation over pairs of columns (evenly chosen ones, if there are more)."""
+    pairs = list(combinations(range(left.shape[1]), 2))
+    require(bool(pairs), "columns: two-way measures need two columns")
+    chosen = [pairs[i] for i in np.unique(np.linspace(0, len(pairs) - 1, most_pairs).astype(int))]
+    size = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    return float(
+        np.mean(
+            [
+                total_variation(left[:, i] * size + left[:, j], right[:, i] * size + right[:, j])
+                for i, j in chosen
+            ]
+        )
+    )
