@@ -135,12 +135,17 @@ def _rechunk(pieces: Iterable[Lists], rows: int, start: int, count: int) -> Iter
             items.append(piece.items[bounds[offset] : bounds[offset + taken]])
             filled, offset, count = filled + taken, offset + taken, count - taken
             if filled == rows:
-                yield start, Lists(np.concatenate(lengths), np.concatenate(items))
+                yield start, Lists(_joined(lengths), _joined(items))
                 lengths, items, start, filled = [], [], start + rows, 0
         if count == 0:
             break
     if filled:
-        yield start, Lists(np.concatenate(lengths), np.concatenate(items))
+        yield start, Lists(_joined(lengths), _joined(items))
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    """One array; a single part is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def arrow_lists(array: pa.Array) -> Lists:
