@@ -37,6 +37,7 @@ def statistics():
 
 
 @given(rows_of_items, st.integers(0, 20))
+@settings(deadline=None)
 def test_any_split_and_order_gives_the_same_bits(rows, cut):
     for statistic in statistics():
         whole = total_of(statistic, rows)
@@ -45,7 +46,7 @@ def test_any_split_and_order_gives_the_same_bits(rows, cut):
 
 
 @given(rows_of_items, row_of_items, row_of_items)
-@settings(max_examples=200)
+@settings(max_examples=100, deadline=None)
 def test_no_row_moves_a_statistic_beyond_its_sensitivity(rows, first, second):
     pairs = [
         (Neighbours.ADD_REMOVE, rows, [*rows, first]),
@@ -79,6 +80,7 @@ def test_some_rows_reach_the_sensitivity():
 
 
 @given(rows_of_items, row_of_items, row_of_items)
+@settings(deadline=None)
 def test_the_tail_moves_one_way_under_either_relation(rows, first, second):
     statistic = LengthHistogram(longest=6)
     for before, after in ((rows, [*rows, first]), ([*rows, first], [*rows, second])):

@@ -23,7 +23,7 @@ def depth_of(counts, sequence, deepest):
     st.integers(1, 4),
     st.sampled_from([1, 3, 5, 100]),
 )
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_numbers_of_sequences_by_depth(counts, k, deepest):
     k = min(k, len(counts))
     exact = {}
