@@ -136,18 +136,20 @@ def half_width(scores):
     return 2.09 * statistics.stdev(scores) / len(scores) ** 0.5
 
 
+def shown(scores):
+    return f"{statistics.mean(scores):.3f} ±{half_width(scores):.3f}" if scores else "not run"
+
+
 def show(table):
     """Means with intervals, then the checks of the issue."""
-    arms = list(next(iter(table.values())))
+    arms = list(dict.fromkeys(arm for cell in table.values() for arm in cell))
     for data in dict.fromkeys(key[0] for key in table):
         print(f"\n### {data}: F-score, mean +- 95 % interval\n")
         print("| k | epsilon | " + " | ".join(arms) + " |")
         print("|---" * (len(arms) + 2) + "|")
         for (name, k, epsilon), cell in table.items():
             if name == data:
-                means = (
-                    f"{statistics.mean(cell[arm]):.3f} ±{half_width(cell[arm]):.3f}" for arm in arms
-                )
+                means = (shown(cell.get(arm)) for arm in arms)
                 print(f"| {k} | {epsilon:g} | " + " | ".join(means) + " |")
     checks(table)
 
@@ -158,14 +160,13 @@ def checks(table):
     spread = {key: {arm: half_width(s) for arm, s in cell.items()} for key, cell in table.items()}
     print(f"\n### Checks over {len(table)} cells\n")
     for rival in ("TPS+PFM literal, T=d/eps", "paper TPS+PFM", "paper freFirst", "tps-refine", "joint"):
-        if rival not in next(iter(mean.values())):
-            continue
+        both = {key: cell for key, cell in mean.items() if rival in cell and "frefirst" in cell}
         below = [
             (key, cell["frefirst"] - cell[rival], spread[key]["frefirst"] + spread[key][rival])
-            for key, cell in mean.items()
+            for key, cell in both.items()
             if cell["frefirst"] < cell[rival]
         ]
-        print(f"- frefirst at or above `{rival}`: {len(mean) - len(below)} of {len(mean)} cells")
+        print(f"- frefirst at or above `{rival}`: {len(both) - len(below)} of {len(both)} cells")
         for key, gap, noise in below:
             print(f"    - below in {key}: {gap:+.4f} (intervals {noise:.4f})")
     pairs = (
