@@ -221,13 +221,13 @@ def draw_figures(table, folder):
             axis.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS])
             axis.grid(alpha=0.3)
         axes[0].set_ylabel("F-score")
-        axes[-1].legend(fontsize=7, loc="lower right")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=7, fontsize=8)
         number = FIGURES.get(data)
         title = f"figure {number} of the paper, redrawn" if number else "not in the paper"
         figure.suptitle(
             f"{data} ({title}; paper's arms with T = 2k/eps; gaussian: delta = 1e-6)", fontsize=9
         )
-        figure.tight_layout()
+        figure.tight_layout(rect=(0, 0.08, 1, 1))
         Path(folder).mkdir(parents=True, exist_ok=True)
         figure.savefig(Path(folder) / f"topk_{data}.svg", metadata={"Date": None})
         plt.close(figure)
