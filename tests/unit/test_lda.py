@@ -122,6 +122,15 @@ def test_the_plan_tells_the_error():
     assert plan.purposes == (box_release.PURPOSE,)
 
 
+def test_the_loss_follows_the_noise():
+    assert lda.settled_loss("auto", 0.051) == "absolute"
+    assert lda.settled_loss("auto", 0.049) == "squared"
+    assert lda.settled_loss("squared", 1.0) == "squared"
+    noisy = draft_of(table(300), mixed(), LDAConfig(epsilon=0.1, synthetic_rows=5))
+    clear = draft_of(table(9000), mixed(), LDAConfig(epsilon=50.0, synthetic_rows=5))
+    assert (noisy.facts["loss"], clear.facts["loss"]) == ("absolute", "squared")
+
+
 def test_an_empty_table_is_a_release_too():
     out = released(draft_of(table(0), mixed(ADD), LDAConfig(epsilon=1.0, synthetic_rows=3)))
     assert out.num_rows == 3

@@ -33,7 +33,7 @@ from adumbra.mechanisms.box_release import (
     require_rows_unit,
 )
 from adumbra.postprocess.decode import decode_rows
-from adumbra.postprocess.greedy import Targets, greedy_rows
+from adumbra.postprocess.greedy import Loss, Targets, greedy_rows
 from adumbra.postprocess.spectrum import noise_edge
 from adumbra.postprocess.subspace import ClassMoments, class_moments
 from adumbra.privacy.conversion import mu_of
@@ -42,6 +42,7 @@ from adumbra.privacy.guarantee import gaussian, require_budget
 from adumbra.statistics.box_moments import Kind
 
 METHOD = "lda"
+NOISY_EDGE = 0.05  # spectral edge of the noise; a number has a variance of at most 1/4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class LDAConfig:
     epsilon: float
     delta: float = 0.0
     synthetic_rows: int | None = None  # default: the public n, or else the noisy count
-    loss: Literal["squared", "absolute"] = "squared"  # of the sampler; absolute is the paper's
+    loss: Literal["auto", "squared", "absolute"] = "auto"  # of the sampler; absolute is the paper's
     floor: float = 1.0  # least eigenvalue of the covariance, in spectral edges of the noise
     expected_rows: int | None = None  # a public guess of n for the plan, where the schema declares none
 
@@ -110,11 +111,12 @@ def release(source: Source, config: LDAConfig, *, engine: Engine, grant: Grant) 
     noisy = draw_moments(source, encoder, noise, engine=engine, grant=grant)
     shape = noise.statistic.shape
     sigma = noise.deviation(Kind.CROSS)
-    edge = config.floor * noise_edge(sigma, shape.width) / noisy.rows
+    spectrum = noise_edge(sigma, shape.width) / noisy.rows
+    edge, loss = config.floor * spectrum, settled_loss(config.loss, spectrum)
     low, high = box_limits(shape)
     moments = class_moments(noisy.matrix, noisy.rows, low, high, sigma=sigma, edge=edge)
     rows = config.synthetic_rows or max(1, round(noisy.rows))
-    encoded, labels = greedy_rows(greedy_targets(moments, encoder), rows, loss=config.loss)
+    encoded, labels = greedy_rows(greedy_targets(moments, encoder), rows, loss=loss)
     return Draft(
         tables={"data": decode_rows(encoder, encoded, labels=labels)},
         arrays={
@@ -129,8 +131,16 @@ def release(source: Source, config: LDAConfig, *, engine: Engine, grant: Grant) 
             "classes": shape.classes,
             "synthetic": "rows follow the released moments; they are not people",
             "spectral_edge": edge,
+            "loss": loss,
         },
     )
+
+
+def settled_loss(asked: Literal["auto", "squared", "absolute"], spectrum: float) -> Loss:
+    """Squared errors converge to the noisy moments; absolute ones resist those that are mostly noise."""
+    if asked == "auto":
+        return "absolute" if spectrum > NOISY_EDGE else "squared"
+    return asked
 
 
 def greedy_targets(moments: ClassMoments, encoder: Encoder) -> Targets:
