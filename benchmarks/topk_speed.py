@@ -1,7 +1,7 @@
 """Speed and memory of a top-k release against reading the file and scipy's column sum, in one process.
 
     python benchmarks/topk_speed.py [--rows 500000] [--columns 16470] [--items 4000000] [--repeat 7]
-    python benchmarks/topk_speed.py --stream 100000000        # items through a FIMI file, peak memory
+    python benchmarks/topk_speed.py --stream 100000000 [--suffix dat|parquet]      # peak memory
 
 The table is made from a fixed seed: lengths geometric, items skewed. Ratios hold on this machine alone.
 """
@@ -87,27 +87,38 @@ def compare(given):
             print(f"{label:36s} {shown}")
 
 
-def stream(total, columns):
-    """Write a long FIMI file in pieces, release from it, and show the peak memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "long.dat"
-        offsets, items = baskets(100_000, columns, 800_000)
-        starts = offsets.tolist()
-        words = np.char.mod("%d", items)
-        text = "\n".join(" ".join(words[a:b]) for a, b in pairwise(starts)) + "\n"
-        pieces = -(-total // len(items))
-        with path.open("w") as out:
+def write_long(path, total, columns):
+    """A file of at least `total` items, written in pieces of the same 100,000 baskets."""
+    offsets, items = baskets(100_000, columns, 800_000)
+    pieces = -(-total // len(items))
+    if path.suffix == ".parquet":
+        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(items))
+        table = pa.table({"items": lists})
+        with pq.ParquetWriter(path, table.schema) as out:
             for _ in range(pieces):
-                out.write(text)
-        del offsets, items, words, text, starts
+                out.write_table(table)
+        return
+    words = np.char.mod("%d", items)
+    text = "\n".join(" ".join(words[a:b]) for a, b in pairwise(offsets.tolist())) + "\n"
+    with path.open("w") as out:
+        for _ in range(pieces):
+            out.write(text)
+
+
+def stream(total, columns, suffix):
+    """Release from a long file, and show the time and the peak memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"long.{suffix}"
+        write_long(path, total, columns)
         size = path.stat().st_size / 2**20
         config = TopKConfig(k=100, epsilon=1.0)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        started = time.perf_counter()
+        started, used = time.perf_counter(), time.process_time()
         draw(path, config, columns)
-        seconds = time.perf_counter() - started
+        seconds, processor = time.perf_counter() - started, time.process_time() - used
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{total} items, a file of {size:.0f} MiB, two passes: {seconds:.1f} s")
+        print(f"{total} items, a {suffix} file of {size:.0f} MiB, two passes:")
+        print(f"{seconds:.1f} s on the clock, {processor:.1f} s of processor time")
         print(f"peak memory {after:.0f} MiB ({before:.0f} MiB before the release)")
 
 
@@ -120,9 +131,10 @@ def main():
     parser.add_argument("--items", type=int, default=4_000_000)
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--stream", type=int, metavar="ITEMS")
+    parser.add_argument("--suffix", choices=("dat", "parquet"), default="dat")
     given = parser.parse_args()
     if given.stream:
-        stream(given.stream, given.columns)
+        stream(given.stream, given.columns, given.suffix)
     else:
         compare(given)
 
