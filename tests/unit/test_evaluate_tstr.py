@@ -35,8 +35,11 @@ def test_classifiers_learn_from_like_rows_and_not_from_shuffled_ones():
     rng = np.random.default_rng(0)
     shuffled = train.set_column(5, "risk", train["risk"].take(pa.array(rng.permutation(2000))))
     for learner in (tstr.logistic, tstr.boosted):
-        assert learner(train, test, schema).auc > 0.9
-        assert abs(learner(shuffled, test, schema).auc - 0.5) < 0.15
+        like = learner(train, test, schema)
+        assert like.auc > 0.9
+        assert like.balanced_accuracy > 0.8
+        # A weak direction may rank rows either way, but it names no class.
+        assert learner(shuffled, test, schema).balanced_accuracy < 0.6
     constant = train.set_column(5, "risk", pa.array(["low"] * 2000))
     assert tstr.logistic(constant, test, schema).balanced_accuracy == 0.5
     assert tstr.logistic(train, constant, schema).auc == 0.5

@@ -17,6 +17,7 @@ from adumbra.errors import InvalidInput
 from adumbra.evaluate.utility import STAMP, schema_values
 from adumbra.numerics import Array, Ints
 
+_LEAST_SPREAD = 1e-3  # of the declared range: a constant column stays near 0
 __all__ = ["STAMP", "Scores", "boosted", "design_matrix", "logistic", "matrix", "ridge"]
 
 
@@ -37,25 +38,27 @@ def matrix(table: pa.Table, schema: Schema) -> tuple[Array, Array]:
     return np.delete(values, index, axis=1), values[:, index]
 
 
-def design_matrix(x: Array, schema: Schema) -> Array:
-    """Numbers as they are, categories one-hot."""
+def design_matrix(x: Array, schema: Schema, fitted: Array) -> Array:
+    """Numbers standardised by the training rows (`fitted`), categories one-hot."""
     parts = []
     columns = [c for i, c in enumerate(schema.columns) if i != schema.label_index]
     for place, column in enumerate(columns):
+        values = x[:, place : place + 1]
         if column.is_numeric or column.levels <= 2:
-            parts.append(x[:, place : place + 1])
+            spread = max(
+                float(fitted[:, place].std()), _LEAST_SPREAD * (column.limits[1] - column.limits[0])
+            )
+            parts.append((values - fitted[:, place].mean()) / spread)
         else:
-            parts.append((x[:, place : place + 1] == np.arange(column.levels)).astype(np.float64))
+            parts.append((values == np.arange(column.levels)).astype(np.float64))
     return np.hstack(parts)
 
 
 def logistic(synthetic: pa.Table, real: pa.Table, schema: Schema) -> Scores:
     """Logistic regression trained on synthetic rows."""
     (x, y), (u, v) = matrix(synthetic, schema), matrix(real, schema)
-    train, test = design_matrix(x, schema), design_matrix(u, schema)
-    mean, deviation = train.mean(axis=0), np.maximum(train.std(axis=0), 1e-3)
     model = LogisticRegression(max_iter=200, C=0.1)
-    return _scores(model, ((train - mean) / deviation, y), ((test - mean) / deviation, v))
+    return _scores(model, (design_matrix(x, schema, x), y), (design_matrix(u, schema, x), v))
 
 
 def boosted(synthetic: pa.Table, real: pa.Table, schema: Schema) -> Scores:
@@ -67,10 +70,8 @@ def boosted(synthetic: pa.Table, real: pa.Table, schema: Schema) -> Scores:
 def ridge(synthetic: pa.Table, real: pa.Table, schema: Schema) -> float:
     """R^2 on real rows of ridge regression trained on synthetic rows (a numeric target)."""
     (x, y), (u, v) = matrix(synthetic, schema), matrix(real, schema)
-    train, test = design_matrix(x, schema), design_matrix(u, schema)
-    mean, deviation = train.mean(axis=0), np.maximum(train.std(axis=0), 1e-6)
-    model = Ridge(alpha=1.0).fit((train - mean) / deviation, y)
-    return float(r2_score(v, model.predict((test - mean) / deviation)))
+    model = Ridge(alpha=1.0).fit(design_matrix(x, schema, x), y)
+    return float(r2_score(v, model.predict(design_matrix(u, schema, x))))
 
 
 def _scores(model: object, train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
