@@ -108,5 +108,6 @@ def parquet_schema(path: Path) -> pa.Schema:
 def _open(path: Path) -> pq.ParquetFile:
     """Open a file, without passing on a message that may quote it."""
     with suppress(pa.ArrowException, OSError):
-        return pq.ParquetFile(path, memory_map=False)
+        # pre_buffer keeps every column chunk read so far: memory would grow with the file
+        return pq.ParquetFile(path, memory_map=False, pre_buffer=False)
     raise InvalidInput(f"data={path.name!r}: {_DAMAGED}")
