@@ -264,7 +264,7 @@ def schemas(draw):
         columns.append(Column(name=name, kind=kind, **fields))
     neighbours = draw(st.sampled_from(list(Neighbours)))
     unit = Unit.ELEMENT if neighbours is Neighbours.ONE_ELEMENT else Unit.ROW
-    rows = draw(st.none() | st.integers(1, 2**32)) if neighbours.rows_are_public else None
+    rows = draw(st.none() | st.integers(1, 2**31)) if neighbours.rows_are_public else None
     return Schema(
         columns=tuple(columns),
         unit=unit,
