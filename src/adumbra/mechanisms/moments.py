@@ -296,11 +296,13 @@ def model_of(
     off = scales.deviation(scales.gram) * (math.sqrt(0.5) if config.delta > 0 else 1.0)
     radius = float(arrays["radius"][0])
     require(len(arrays["gram"]) == sum(gram.parts), "gram: does not fit the marginals; use one release")
-    blocks, cross, _ = gram.unpack(arrays["gram"])
+    blocks, cross, tail = gram.unpack(arrays["gram"])
     noise = GramNoise(
         blocks=tuple(block * radius**2 for block in blocks),
         class_sums=cross.T * (radius / decided.label_weight),
         sigma=off * radius**2,
         class_sigma=off * radius / decided.label_weight,
+        class_counts=np.diagonal(tail) / decided.label_weight**2,
+        count_sigma=scales.deviation(scales.gram) / decided.label_weight**2,
     )
     return build_model(Found(decided, schema, marginals, centre), noise, config.sample_seed)

@@ -6,7 +6,7 @@ the latent model calibrated to both, synthetic rows in the schema's own columns 
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,7 @@ class Marginals:
     """One-way laws after denoising."""
 
     rows: float  # the number of rows: public, or from the noisy histograms
+    sigma: float  # standard deviation of a histogram's cell
     class_shares: Array = field(repr=False)
     laws: tuple[Array, ...] = field(
         repr=False
@@ -56,6 +57,8 @@ class GramNoise:
     class_sums: Array = field(repr=False)  # L x D
     sigma: float  # off-diagonal standard deviation of a block's entry
     class_sigma: float  # standard deviation of an entry of class_sums
+    class_counts: Array = field(repr=False)  # L, from the tail's diagonal
+    count_sigma: float  # standard deviation of a class count
 
 
 def read_marginals(plan: Design, histograms: list[Array], sigma: float, rows: int | None) -> Marginals:
@@ -74,7 +77,7 @@ def read_marginals(plan: Design, histograms: list[Array], sigma: float, rows: in
         if feature.edges is not None:
             joint = quiet(joint, sigma, _HEARD)
         laws.append(_conditional(joint, shares, total, sigma))
-    return Marginals(rows=total, class_shares=shares, laws=tuple(laws))
+    return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=tuple(laws))
 
 
 def _total(histograms: list[Array]) -> float:
@@ -155,7 +158,8 @@ class Found:
 
 def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     """Class means, covariance, blocks; then the calibration with public random numbers."""
-    plan, marginals, centre = found.plan, found.marginals, found.centre
+    plan, centre = found.plan, found.centre
+    marginals = _with_counts(found.marginals, gram)
     blocks = tuple(
         _block(f, law, start, groups)
         for f, law, start, groups in zip(
@@ -200,6 +204,14 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     return MomentsModel(
         plan=plan, schema=found.schema, marginals=marginals, centre=centre, latent=model, rank=rank
     )
+
+
+def _with_counts(marginals: Marginals, gram: GramNoise) -> Marginals:
+    """Class shares from both releases that count classes, weighted by their precision."""
+    first, second = marginals.sigma**-2.0, gram.count_sigma**-2.0
+    both = first * marginals.class_shares * marginals.rows + second * gram.class_counts
+    shares = project_simplex(both / (first + second), marginals.rows) / marginals.rows
+    return replace(marginals, class_shares=shares)
 
 
 def _sizes(marginals: Marginals) -> Array:
