@@ -46,6 +46,16 @@ class Server:
             shutil.chown(self.root, "postgres")
         self._run("initdb", "--no-sync", "-A", "trust", "-U", "adumbra", "-D", str(self.root / "data"))
         self.start()
+        # Whatever ends this process, kill -9 included, closes the pipe: then the server goes, too.
+        stop = f"cat; {folder}/pg_ctl -D {self.root}/data -m immediate stop; rm -rf {self.root}"
+        self._watch = subprocess.Popen(
+            [*self._as, "sh", "-c", stop],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
         atexit.register(self.remove)
 
     def start(self) -> None:
@@ -58,8 +68,8 @@ class Server:
         self._run("pg_ctl", "-w", "-D", str(self.root / "data"), "-m", "immediate", "stop")
 
     def remove(self) -> None:
-        self.crash()
-        shutil.rmtree(self.root, ignore_errors=True)
+        self._watch.stdin.close()
+        self._watch.wait(timeout=60)
 
     def set(self, setting: str) -> None:
         """Change one setting of the running server."""
