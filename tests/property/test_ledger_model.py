@@ -28,7 +28,7 @@ from adumbra.privacy.ledger import Population, create_ledger, open_ledger, tree_
 from adumbra.privacy.ledger.model import populations
 from support.ledger import DATABASES, FULL, ROW, ask, new_location, stage
 
-EXAMPLES, STEPS = (250, 200) if FULL else (6, 50)
+EXAMPLES, STEPS = (280, 200) if FULL else (6, 50)
 steps = itertools.count()
 NAMES = ("a", "b", "c")
 # Prices in 10^-12 units, written down by hand: the model does not share the ledger's arithmetic.
