@@ -180,13 +180,14 @@ def test_threads_and_other_users_of_mpmath_do_not_matter():
     seen = []
 
     def work():
-        with mpmath.workdps(5):
-            seen.append([delta_of(0.3 + i / 100, 1.0) for i in range(40)])
+        seen.append([delta_of(0.3 + i / 100, 1.0) for i in range(40)])
 
     threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with mpmath.workdps(5):  # around all threads: in each of them, their restoring would race
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert mpmath.mp.prec == 53
     assert seen == [expected] * 4
     assert conversion._real.prec == conversion.PRECISION
