@@ -111,6 +111,7 @@ def example_schema() -> str:
 unit = "row"
 neighbours = "replace-one"
 label = "outcome"
+rows = {ROWS}
 declared_by = "the demo"
 
 [[groups]]
