@@ -11,7 +11,7 @@ Guarantee   pure epsilon (discrete Laplace, L1) or mu-GDP (rounded normal, L2); 
             add-remove; label changes included. Holds for any input.
 Reference   Chanyaswad, Liu, Mittal: RON-Gauss, PoPETs 2019(1). Its Lemma 4 is false from p = 3 on
             and its mixture leaks labels: see the proof.
-Proof       mechanism.proof.md, of `calibrate` and `release`.
+Proof       mechanism.proof.md, of `scales`, `draw_moments` and `release`.
 Limits      What lies outside the p random directions is not modelled; `moments` keeps all columns.
 """
 

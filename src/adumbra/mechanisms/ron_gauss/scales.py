@@ -1,6 +1,6 @@
 """The public shape of a RON-Gauss model and every noise scale, from public numbers only.
 
-Proof       mechanism.proof.md, of `calibrate_mean`, `calibrate_radius`, `calibrate_gram`.
+Proof       mechanism.proof.md, of `scales` and the statistics it names.
 """
 
 import math
