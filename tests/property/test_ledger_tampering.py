@@ -13,7 +13,7 @@ from adumbra.privacy.ledger import check, create_ledger, tree_digest
 from adumbra.privacy.ledger.model import guard_names, metadata
 from support.ledger import DATABASES, FULL, new_location, register, reserve, run, stage
 
-CHANGES = {"sqlite": 10_000 if FULL else 400, "postgresql": 2_000 if FULL else 60}
+CHANGES = {"sqlite": 10_000 if FULL else 400, "postgresql": 10_000 if FULL else 60}
 
 
 class Undo(Exception):

@@ -161,7 +161,7 @@ def test_publishing_what_is_gone_is_refused(ledger, tmp_path):
         ledger.publish(entry, tmp_path / "out")
     staged.unlink()
     (tmp_path / "aside").rename(staged)
-    ledger.resume(entry, tmp_path / "out")
+    ledger.resume(entry, tmp_path / "out", digest_of=tree_digest)
 
 
 def test_publishing_across_file_systems_is_refused(ledger, tmp_path):
@@ -189,10 +189,10 @@ class TestResume:
         register(ledger)
         entry = _at(ledger, tmp_path, State.SEALED)
         with pytest.raises(LedgerError, match="sealed without a target"):
-            ledger.resume(entry)
-        assert ledger.resume(entry, tmp_path / "out") == tmp_path / "out"
+            ledger.resume(entry, digest_of=tree_digest)
+        assert ledger.resume(entry, tmp_path / "out", digest_of=tree_digest) == tmp_path / "out"
         assert tree_digest(tmp_path / "out") == ledger.show("people")[0].entries[0].digest
-        assert ledger.resume(entry) == tmp_path / "out"  # idempotent
+        assert ledger.resume(entry, digest_of=tree_digest) == tmp_path / "out"  # idempotent
         ledger.verify()
 
     def test_recorded_but_not_moved(self, ledger, tmp_path, monkeypatch):
@@ -203,7 +203,7 @@ class TestResume:
             ledger.publish(entry, tmp_path / "out")
         monkeypatch.undo()
         assert ledger.show("people")[0].stranded[0].state is State.PUBLISHING
-        ledger.resume(entry)
+        ledger.resume(entry, digest_of=tree_digest)
         assert (tmp_path / "out" / "card.json").exists()
         assert not ledger.show("people")[0].stranded
 
@@ -211,7 +211,7 @@ class TestResume:
         register(ledger)
         entry = reserve(ledger)
         target = run(ledger, tmp_path, entry, "publish")
-        assert ledger.resume(entry) == target
+        assert ledger.resume(entry, digest_of=tree_digest) == target
         assert not ledger.show("people")[0].stranded
 
     def test_altered_bytes_are_never_published(self, ledger, tmp_path):
@@ -220,7 +220,7 @@ class TestResume:
         staged = Path(ledger.show("people")[0].entries[0].staged)
         (staged / "data" / "rows.bin").write_bytes(b"other bytes")
         with pytest.raises(VerificationFailed, match="not those that were sealed"):
-            ledger.resume(entry, tmp_path / "out")
+            ledger.resume(entry, tmp_path / "out", digest_of=tree_digest)
         assert not (tmp_path / "out").exists()
 
     def test_lost_bytes_are_told(self, ledger, tmp_path):
@@ -228,7 +228,7 @@ class TestResume:
         entry = _at(ledger, tmp_path, State.SEALED)
         shutil.rmtree(ledger.show("people")[0].entries[0].staged)
         with pytest.raises(VerificationFailed, match="must be a folder"):
-            ledger.resume(entry, tmp_path / "out")
+            ledger.resume(entry, tmp_path / "out", digest_of=tree_digest)
 
     def test_another_digest_function(self, ledger, tmp_path):
         register(ledger)
@@ -242,7 +242,7 @@ class TestResume:
         register(ledger)
         entry = _at(ledger, tmp_path, state)
         with pytest.raises(LedgerError, match=f"is {state}, nothing is sealed"):
-            ledger.resume(entry, tmp_path / "out")
+            ledger.resume(entry, tmp_path / "out", digest_of=tree_digest)
 
 
 def _no_rename(self, target):

@@ -157,9 +157,12 @@ class Ledger:
         entry_id: str,
         target: Path | None = None,
         *,
-        digest_of: Callable[[Path], str] = files.tree_digest,
+        digest_of: Callable[[Path], str],
     ) -> Path:
-        """Finish a sealed entry after a crash: publish the same bytes, by their digest; idempotent."""
+        """Finish a sealed entry after a crash: publish the same bytes, by their digest; idempotent.
+
+        `digest_of` made the digest that `seal` was given: the ledger does not know how releases are hashed.
+        """
         with self._store.read() as connection:
             row = protocol.load(connection, entry_id)
         state = State(row["state"])
