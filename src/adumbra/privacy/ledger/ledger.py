@@ -161,7 +161,7 @@ class Ledger:
     ) -> Path:
         """Finish a sealed entry after a crash: publish the same bytes, by their digest; idempotent.
 
-        `digest_of` made the digest that `seal` was given: the ledger does not know how releases are hashed.
+        `digest_of` made the digest that `seal` was given: how releases are hashed is not known here.
         """
         with self._store.read() as connection:
             row = protocol.load(connection, entry_id)
