@@ -11,7 +11,6 @@ from adumbra.statistics.moments import (
     RowSum,
     frobenius_weights,
     gram_sensitivity,
-    lattice,
     require_no_overflow,
     sum_sensitivity,
     symmetric,
@@ -55,10 +54,6 @@ def test_triangle_and_symmetric_are_inverse():
     assert np.array_equal(symmetric(upper_triangle(gram).astype(float), 3), gram)
     assert frobenius_weights(2).tolist() == [1.0, pytest.approx(2**-0.5), 1.0]
     assert frobenius_weights(2)[1] >= 2**-0.5
-
-
-def test_lattice_names_the_grid():
-    assert lattice(np.array([3]), -30).grid == 2.0**-30
 
 
 @pytest.mark.parametrize("statistic", [Gram(width=2, classes=2), RowSum(width=2, classes=2)])

@@ -7,18 +7,14 @@ mechanism hands to `workflow`, which alone seals and publishes it. Neither knows
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from adumbra.data.schema import Schema
-from adumbra.data.sources import Source
-from adumbra.engine.base import Engine
 from adumbra.numerics import grid_exponent, product_upper, sum_upper
 from adumbra.privacy.calibration import gaussian_sigma, laplace_scale
-from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.storage import TableStream
 
@@ -68,13 +64,6 @@ class Draft:
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     noise: tuple[Noise, ...] = ()  # where the draw itself settled a scale; else the plan's is the card's
     facts: Mapping[str, object] = field(default_factory=dict)  # public extras of the card
-
-
-class ReleaseFunction(Protocol):
-    """The one signature of all mechanisms; `config` is the mechanism's own frozen dataclass."""
-
-    def __call__(self, source: Source, config: object, *, engine: Engine, grant: Grant) -> Draft:
-        """Draw a release under a grant that was paid for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +128,6 @@ __all__ = [
     "Draft",
     "Noise",
     "Plan",
-    "ReleaseFunction",
     "Schema",
     "calibrate_gaussian",
     "calibrate_laplace",

@@ -21,7 +21,6 @@ from adumbra.numerics import (
     ROW_BITS,
     Array,
     Ints,
-    Lattice,
     product_upper,
     round_up,
     sqrt_upper,
@@ -179,11 +178,6 @@ def require_no_overflow(limit: int, max_rows: int) -> None:
         max_rows * limit < 2**63,
         f"max_rows={max_rows}: sums could leave 64-bit integers; declare at most {(2**63 - 1) // limit}",
     )
-
-
-def lattice(total: Ints, exponent: int) -> Lattice:
-    """A folded total as the exact value that noise is added to."""
-    return Lattice(total, exponent)
 
 
 def _by_class(rows: BoundedRows, classes: int) -> list[tuple[int, Array]]:
