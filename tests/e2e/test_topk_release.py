@@ -10,7 +10,7 @@ import adumbra as ad
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import BudgetRefused
+from adumbra.errors import BudgetRefused, InvalidInput
 from adumbra.mechanisms.topk import plan, release
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.privacy.recorded_noise import fixed_grant
@@ -74,3 +74,21 @@ def test_a_release_is_paid_written_and_verified(tmp_path, method):
     ad.verify(out)
     with pytest.raises(BudgetRefused):
         ad.release(data, config, schema=SCHEMA, ledger=ledger, population="shop", out=tmp_path / "more")
+
+
+def test_a_dictionary_that_is_absent_costs_nothing(tmp_path):
+    ledger = ad.create_ledger(tmp_path / "ledger.db")
+    ledger.register(ad.Population("shop", Unit.ROW, Neighbours.ADD_REMOVE, 1.0, 0.0))
+    before = ledger.head().sequence
+    items = ItemSpec(upper=WIDTH - 1, dictionary=str(tmp_path / "nowhere.csv"))
+    schema = Schema(unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, items=items)
+    with pytest.raises(InvalidInput, match=r"nowhere.csv: no such file; give a public file"):
+        ad.release(
+            pa.table({"items": [[1], [2]]}),
+            ad.TopKConfig(k=1, epsilon=1.0),
+            schema=schema,
+            ledger=ledger,
+            population="shop",
+            out=tmp_path / "out",
+        )
+    assert ledger.head().sequence == before

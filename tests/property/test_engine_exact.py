@@ -10,7 +10,8 @@ from adumbra.data.encode import Encoder
 from adumbra.data.matrices import public_matrix
 from adumbra.data.schema import Schema
 from adumbra.data.sources import open_source
-from adumbra.engine.local import LocalEngine
+from adumbra.engine import local
+from adumbra.engine.local import LocalEngine, grouped
 from adumbra.errors import InvalidInput
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.relations import Neighbours
@@ -88,6 +89,21 @@ def test_progress_hides_private_row_counts():
     engine = LocalEngine(rows_per_block=NOISE_BLOCK, progress=lambda *args: seen.append(args))
     engine.fold(open_source(table(), schema), prepare, RowSum(width=WIDTH), stage="mean")
     assert set(seen) == {("mean", 0, None)}
+
+
+def test_small_blocks_are_handed_out_together_up_to_the_rows_and_bytes_of_one(monkeypatch):
+    def starts(most):
+        batches = open_source(table(), SCHEMA).batches(NOISE_BLOCK)
+        return [[batch.start // NOISE_BLOCK for batch in group] for group in grouped(batches, most)]
+
+    assert starts(NOISE_BLOCK) == [[0], [1], [2], [3], [4]]
+    assert starts(2 * NOISE_BLOCK) == [[0, 1], [2, 3], [4]]
+    assert starts(16 * NOISE_BLOCK) == [[0, 1, 2, 3, 4]]
+    monkeypatch.setattr(local, "BLOCK_BYTES", 3 * NOISE_BLOCK * WIDTH * 8)
+    assert starts(16 * NOISE_BLOCK) == [[0, 1, 2], [3, 4]]
+    monkeypatch.setattr(local, "BLOCK_BYTES", 1)  # one block is always taken
+    assert starts(16 * NOISE_BLOCK) == [[0], [1], [2], [3], [4]]
+    assert list(grouped(iter(()), NOISE_BLOCK)) == []
 
 
 def test_an_abandoned_map_stops_reading():

@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from adumbra.data.batch import SetBatch
+from adumbra.data.parquet import piece_rows
 from adumbra.data.schema import ItemSpec, Schema
-from adumbra.data.sets import item_spec, parse_lines
+from adumbra.data.sets import item_spec
 from adumbra.data.sources import compare, describe, open_source
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
@@ -59,6 +60,22 @@ def test_chunks_and_files_do_not_matter(tmp_path):
     assert open_source(tmp_path, sets()).pin() == open_source(tmp_path, sets()).pin() != "memory"
 
 
+def test_long_lists_are_read_in_short_pieces(tmp_path):
+    path = tmp_path / "long.parquet"
+    lists = [list(range(100))] * 60 + [[1]] * 60
+    data = pa.table({"items": lists, "item": [[1]] * 120, "items2": [list(range(50))] * 120})
+    pq.write_table(data, path, row_group_size=60)
+    assert piece_rows((path,), "items", 1000, 65_536) == 10
+    assert piece_rows((path,), "items", 50, 65_536) == 1
+    assert piece_rows((path,), "items", 10**9, 40) == 40
+    assert piece_rows((path,), "item", 1000, 65_536) == 1000
+    empty = tmp_path / "empty.parquet"
+    pq.write_table(pa.table({"items": pa.array([], pa.list_(pa.int32()))}), empty)
+    assert piece_rows((empty,), "items", 1000, 70) == 70
+    schema = sets(upper=99)
+    assert rows(path, schema, size=50) == lists
+
+
 def test_fimi_files(tmp_path):
     (tmp_path / "a.dat").write_bytes(b"3 1 1\r\n\n2.0 -1 x 9999999999999 2\n")
     (tmp_path / "b.dat").write_bytes(b"\t4 \n 0")
@@ -74,7 +91,6 @@ def test_fimi_files(tmp_path):
     assert describe(tmp_path)[0][1] == [("items", pa.list_(pa.int64()))]
     assert compare(tmp_path, sets()) == (sets(), [])
     assert len(source.pin()) == 64
-    assert parse_lines(b"\n\n").lengths.tolist() == [0, 0]
 
 
 def test_matrices():

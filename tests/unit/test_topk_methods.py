@@ -111,9 +111,14 @@ def test_a_bad_dictionary_is_refused_before_any_row(tmp_path, content, message):
         release_of(item_source([[0]], 3, dictionary=str(path)), TopKConfig(k=1, epsilon=1.0))
 
 
-def test_an_absent_dictionary_is_refused():
-    with pytest.raises(InvalidInput, match=r"dictionary=nowhere.csv: no such file"):
-        release_of(item_source([[0]], 3, dictionary="nowhere.csv"), TopKConfig(k=1, epsilon=1.0))
+def test_an_absent_or_unreadable_dictionary_is_refused_by_the_plan(tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes("1,caf\xe9\n".encode("latin-1"))
+    config = TopKConfig(k=1, epsilon=1.0)
+    for name, fault in (("nowhere.csv", "no such file"), (str(path), "cannot be read as UTF-8")):
+        source = item_source([[0]], 3, dictionary=name)
+        with pytest.raises(InvalidInput, match=f"{fault}; give a public file of item,name lines"):
+            plan(config, source.schema)
 
 
 def test_all_counts_hold_every_column_once():
@@ -149,6 +154,46 @@ def test_the_draft_states_the_noise_that_was_drawn():
         assert drawn["counts"].sensitivity == draft.facts["length"]
 
 
+def recorded(source, config, seed=3):
+    """A draft, and the scales that were drawn, by purpose in order."""
+    public, record = plan(config, source.schema), NoiseRecord()
+    grant = recording_grant(record, seed, public.guarantee, public.purposes)
+    draft = release_of(source, config, grant=grant)
+    scales = {}
+    for (purpose, _), (call, _) in record.calls.items():
+        scales.setdefault(purpose, []).append(float(call.scale))
+    return draft, scales
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("method", [method.value for method in Method if method is not Method.AUTO])
+def test_the_card_s_scales_are_those_that_were_drawn(method, relation):
+    source = item_source(market(), 30, relation)
+    config = TopKConfig(k=5, epsilon=0.1, method=method)
+    draft, scales = recorded(source, config)
+    assert [part.purpose for part in draft.noise] == list(plan(config, source.schema).purposes)
+    assert {part.purpose for part in draft.noise} == set(scales)
+    for part in draft.noise:
+        if part.purpose == "select-depth":  # drawn at scale 1 from utilities already weighed
+            continue
+        assert part.scale == scales[part.purpose][0]
+        unlike = [scale for scale in scales[part.purpose] if scale != part.scale]
+        assert not unlike or method == "tps-pfm"  # whose scales follow the labels
+
+
+def test_a_zone_s_selection_is_for_fewer_columns_than_k():
+    rows = [[0]] * 4000 + [[1]] * 3000 + [[2], [3], [4], [5]] * 20
+    for method in ("tps-em", "tps-pfm"):
+        config = TopKConfig(k=4, epsilon=1.0, method=method)
+        source = item_source(rows, 6)
+        draft, scales = recorded(source, config)
+        assert draft.facts["zone_wanted"] == 2
+        assert draft.facts["zone_columns"] > 2
+        entry = next(part for part in draft.noise if part.purpose == "select")
+        asked = next(part for part in plan(config, source.schema).noise if part.purpose == "select")
+        assert entry.scale == scales["select"][0] < 0.6 * asked.scale
+
+
 def test_midway_and_filling():
     exact = np.array([3, 9, 4, 9])
     assert [midway(exact, k) for k in (1, 2, 3, 4)] == [18, 13, 7, 6]
@@ -167,3 +212,5 @@ def test_pfm_and_refine_spend_nothing_on_a_zone_that_is_exact():
         )
         assert sorted(items_of(draft)) == [0, 1]
         assert unused not in {purpose for purpose, _ in record.calls}
+        assert {part.purpose for part in draft.noise} == {purpose for purpose, _ in record.calls}
+        assert draft.facts["zone_columns"] == draft.facts["zone_wanted"]

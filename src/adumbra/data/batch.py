@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from adumbra.numerics import NOISE_BLOCK, Array, Ints
+
+Items = NDArray[np.signedinteger]  # int32 where a source made them, which halves what is moved about
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the values."""
+        return self.values.nbytes
 
     @property
     def noise_block(self) -> int:
@@ -37,11 +47,16 @@ class SetBatch:
 
     start: int
     indptr: Ints = field(repr=False)
-    indices: Ints = field(repr=False)
+    indices: Items = field(repr=False)
     width: int
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the rows."""
+        return self.indptr.nbytes + self.indices.nbytes
 
     @property
     def noise_block(self) -> int:

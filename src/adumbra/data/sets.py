@@ -7,23 +7,27 @@ one item. In `.dat` files every line is a row, a blank line the empty set.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adumbra.data.batch import SetBatch
+from adumbra.data.batch import Items, SetBatch
 from adumbra.data.blocks import require_range, require_rows
 from adumbra.data.files import MEMORY_PIN, pin_files
+from adumbra.data.fimi import parse_lines
 from adumbra.data.lines import read_lines
-from adumbra.data.parquet import count_parquet, parquet_pieces
+from adumbra.data.parquet import count_parquet, parquet_pieces, piece_rows
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Ints
 
 _PIECE_ROWS = 65_536
-_DIGITS = 10  # the longest readable item; the universe ends below 2^31
+_PIECE_ITEMS = 2**21
+
+
+PartT = TypeVar("PartT", bound=Items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Lists:
     """Raw rows: the number of items in each, and all items one after the other."""
 
     lengths: Ints = field(repr=False)
-    items: Ints = field(repr=False)
+    items: Items = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -96,20 +100,26 @@ def item_spec(schema: Schema) -> ItemSpec:
 
 def make_sets(lists: Lists, spec: ItemSpec, start: int) -> SetBatch:
     """Sort each row, drop doubles and what lies outside the universe; clean rows pass at once."""
-    indptr = np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int64)
-    indices = lists.items - spec.lower if spec.lower else lists.items
-    if are_sets(indices, indptr, spec.width):
-        return SetBatch(start, indptr, indices, spec.width)
+    indptr = _pointers(lists.lengths)
+    indices = lists.items - np.int64(spec.lower) if spec.lower else lists.items
+    if are_sets(indices, indptr, spec.width):  # they are below 2^31, as the universe is
+        return SetBatch(start, indptr, indices.astype(np.int32, copy=False), spec.width)
     rows = np.repeat(np.arange(len(lists), dtype=np.int64), lists.lengths)
     known = (lists.items >= spec.lower) & (lists.items <= spec.upper)
-    keys = rows[known] * spec.width + (lists.items[known] - spec.lower)
-    keys = np.unique(keys)
+    keys = np.unique(rows[known] * spec.width + (lists.items[known] - np.int64(spec.lower)))
     counts = np.bincount(keys // spec.width, minlength=len(lists))
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return SetBatch(start, indptr, keys % spec.width, spec.width)
+    indices = (keys % spec.width).astype(np.int32)
+    return SetBatch(start, _pointers(counts), indices, spec.width)
 
 
-def are_sets(indices: Ints, indptr: Ints, width: int) -> bool:
+def _pointers(lengths: Ints) -> Ints:
+    """Where rows of these lengths start, and where the last one ends."""
+    pointers = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=pointers[1:])
+    return pointers
+
+
+def are_sets(indices: Items, indptr: Ints, width: int) -> bool:
     """Whether every row is strictly rising and within 0 to width - 1."""
     if not len(indices):
         return True
@@ -124,10 +134,10 @@ def are_sets(indices: Ints, indptr: Ints, width: int) -> bool:
 def _rechunk(pieces: Iterable[Lists], rows: int, start: int, count: int) -> Iterator[tuple[int, Lists]]:
     """Exactly `rows` rows at a time, at most `count` in all."""
     lengths: list[Ints] = []
-    items: list[Ints] = []
+    items: list[Items] = []
     filled = 0
     for piece in pieces:
-        bounds = np.concatenate([[0], np.cumsum(piece.lengths)])
+        bounds = _pointers(piece.lengths)
         offset = 0
         while offset < len(piece) and count > 0:
             taken = min(rows - filled, len(piece) - offset, count)
@@ -143,18 +153,20 @@ def _rechunk(pieces: Iterable[Lists], rows: int, start: int, count: int) -> Iter
         yield start, Lists(_joined(lengths), _joined(items))
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def _joined(parts: list[PartT]) -> PartT:
     """One array; a single part is not copied."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return parts[0] if len(parts) == 1 else cast("PartT", np.concatenate(parts))
 
 
 def arrow_lists(array: pa.Array) -> Lists:
     """A list column as raw rows; null rows are empty, null items are no item (-1)."""
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     values = array.flatten()
-    wide = pc.cast(values, pa.int64(), safe=False)
-    wide = pc.fill_null(wide, -1) if wide.null_count else wide
-    return Lists(lengths.astype(np.int64), wide.to_numpy(zero_copy_only=False))
+    kind = values.type
+    is_short = kind.bit_width < 32 or kind.equals(pa.int32())
+    whole = pc.cast(values, pa.int32() if is_short else pa.int64(), safe=False)
+    whole = pc.fill_null(whole, -1) if whole.null_count else whole
+    return Lists(lengths.astype(np.int64), whole.to_numpy(zero_copy_only=False))
 
 
 def require_lists(spec: ItemSpec, storage: pa.Schema, where: str) -> None:
@@ -170,27 +182,6 @@ def require_lists(spec: ItemSpec, storage: pa.Schema, where: str) -> None:
     )
 
 
-def parse_lines(data: bytes) -> Lists:
-    """Whole lines of words: every word of 1 to 10 digits is an item, any other is none (-1)."""
-    view = np.frombuffer(data, np.uint8)
-    is_break = (view == 32) | ((view >= 9) & (view <= 13))
-    edges = np.flatnonzero(np.diff(~is_break, prepend=False, append=False))
-    starts, stops = edges[::2], edges[1::2]
-    ends = np.flatnonzero(view == 10)
-    lengths = np.diff(np.searchsorted(starts, ends), prepend=0)
-    if not len(starts):
-        return Lists(lengths, np.empty(0, np.int64))
-    size = stops - starts
-    power = np.repeat(stops, size) - 1 - np.flatnonzero(~is_break)
-    digit = view[~is_break].astype(np.int64) - 48
-    is_bad = (digit < 0) | (digit > 9) | (power >= _DIGITS)
-    weight = 10 ** np.minimum(power, _DIGITS)
-    first = np.concatenate([[0], np.cumsum(size)[:-1]])
-    values = np.add.reduceat(np.where(is_bad, 0, digit * weight), first)
-    broken = np.add.reduceat(is_bad.astype(np.int64), first) > 0
-    return Lists(lengths, np.where(broken, -1, values))
-
-
 @dataclass(frozen=True, slots=True)
 class DatReader:
     """FIMI files: one set a line."""
@@ -203,7 +194,7 @@ class DatReader:
             for block in read_lines(path, b"\n"):
                 count = block.count(b"\n")
                 if start < count:
-                    yield parse_lines(block).rows_from(start)
+                    yield Lists(*parse_lines(block)).rows_from(start)
                 start = max(start - count, 0)
 
     def count(self) -> int:
@@ -224,7 +215,8 @@ class ParquetReader:
 
     def pieces(self, start: int) -> Iterator[Lists]:
         """Raw rows from global row `start` on."""
-        for piece in parquet_pieces(self.paths, [self.column], _PIECE_ROWS, start):
+        rows = piece_rows(self.paths, self.column, _PIECE_ITEMS, _PIECE_ROWS)
+        for piece in parquet_pieces(self.paths, [self.column], rows, start):
             yield arrow_lists(piece.column(self.column))
 
     def count(self) -> int:
@@ -261,7 +253,7 @@ class MatrixReader:
     """A scipy.sparse matrix in compressed rows; column j is item j of the universe."""
 
     indptr: Ints = field(repr=False)
-    indices: Ints = field(repr=False)
+    indices: Items = field(repr=False)
 
     def pieces(self, start: int) -> Iterator[Lists]:
         """Raw rows from global row `start` on."""

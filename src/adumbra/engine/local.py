@@ -6,14 +6,14 @@ worker: blocks are the parallelism, and exact sums make their order irrelevant.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar, cast
 
 from threadpoolctl import threadpool_limits
 
 from adumbra.data.sources import Source
-from adumbra.engine.base import BatchT, Progress, block_rows
+from adumbra.engine.base import BLOCK_BYTES, BLOCK_ROWS, BatchT, Progress, block_rows
 from adumbra.errors import require
 from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
@@ -55,10 +55,11 @@ class LocalEngine:
     ) -> Lattice:
         """Sum every block on a worker and add the integer totals; order does not matter."""
 
-        def total_of(batch: BatchT) -> Ints:
+        def total_of(group: list[BatchT]) -> Ints:
             total = statistic.zero()
-            for piece in _pieces(batch):
-                total = statistic.add(total, prepare(piece))
+            for batch in group:
+                for piece in _pieces(batch):
+                    total = statistic.add(total, prepare(piece))
             return total
 
         total = statistic.zero()
@@ -69,34 +70,57 @@ class LocalEngine:
     def map_blocks(self, source: Source, function: Callable[[BatchT], T], *, stage: str) -> Iterator[T]:
         """Yield the function of each noise block in row order, a few I/O blocks ahead of the reader."""
 
-        def apply(batch: BatchT) -> list[T]:
-            return [function(piece) for piece in _pieces(batch)]
+        def apply(group: list[BatchT]) -> list[T]:
+            return [function(piece) for batch in group for piece in _pieces(batch)]
 
         for results in self._run(source, apply, stage):
             yield from results
 
-    def _run(self, source: Source, work: Callable[[BatchT], T], stage: str) -> Iterator[T]:
+    def _run(self, source: Source, work: Callable[[list[BatchT]], T], stage: str) -> Iterator[T]:
         rows = self.rows_per_block or block_rows(source.width)
         public = source.public_rows()
         total = None if public is None else -(-public // rows)
         done = 0
         self.progress(stage, done, total)
-        waiting: deque[Future[T]] = deque()
+        waiting: deque[tuple[int, Future[T]]] = deque()
+
+        def finish() -> T:
+            nonlocal done
+            blocks, future = waiting.popleft()
+            result = future.result()
+            done += blocks
+            self.progress(stage, done if total is not None else 0, total)
+            return result
+
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
+            batches = cast("Iterator[BatchT]", source.batches(rows))
             try:
-                for batch in source.batches(rows):
-                    waiting.append(pool.submit(work, cast(BatchT, batch)))
+                for group in grouped(batches, self.rows_per_block or BLOCK_ROWS):
+                    waiting.append((len(group), pool.submit(work, group)))
                     if len(waiting) > self.threads:
-                        yield waiting.popleft().result()
-                        done += 1
-                        self.progress(stage, done if total is not None else 0, total)
+                        yield finish()
                 while waiting:
-                    yield waiting.popleft().result()
-                    done += 1
-                    self.progress(stage, done if total is not None else 0, total)
+                    yield finish()
             finally:
-                for future in waiting:
+                for _, future in waiting:
                     future.cancel()
+
+
+def grouped(batches: Iterable[BatchT], most: int) -> Iterator[list[BatchT]]:
+    """Blocks for one worker at a time: `most` rows together, and no more than one block may take.
+
+    Rows of a wide but sparse source come in small blocks, for any of them might be full.
+    """
+    group: list[BatchT] = []
+    rows = size = 0
+    for batch in batches:
+        if group and (rows + len(batch) > most or size + batch.nbytes > BLOCK_BYTES):
+            yield group
+            group, rows, size = [], 0, 0
+        group.append(batch)
+        rows, size = rows + len(batch), size + batch.nbytes
+    if group:
+        yield group
 
 
 def _pieces(batch: BatchT) -> Iterator[BatchT]:

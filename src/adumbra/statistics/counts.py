@@ -14,8 +14,9 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
-from adumbra.data.batch import SetBatch
+from adumbra.data.batch import Items, SetBatch
 from adumbra.data.sets import are_sets
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import ROW_BITS, Ints, sqrt_upper, sum_upper
@@ -35,7 +36,7 @@ class ItemRows:
     """Rows of distinct items from 0 to width - 1; made by `item_rows` and `restrict` alone."""
 
     indptr: Ints
-    indices: Ints
+    indices: Items
     width: int
 
     @property
@@ -45,8 +46,8 @@ class ItemRows:
 
     def restrict(self, columns: Ints) -> "ItemRows":
         """The same rows with only these (public, distinct) columns, renumbered 0, 1, ... as listed."""
-        place = np.full(self.width, -1, np.int64)
-        place[columns] = np.arange(len(columns))
+        place = np.full(self.width, -1, np.int32)
+        place[columns] = np.arange(len(columns), dtype=np.int32)
         moved = place[self.indices]
         kept = moved >= 0
         return ItemRows(_row_starts(self.indptr, kept), moved[kept], len(columns))
@@ -54,8 +55,7 @@ class ItemRows:
 
 def item_rows(batch: SetBatch) -> ItemRows:
     """The batch as sets, whatever it holds: items outside the universe and repeats count as absent."""
-    indices = batch.indices.astype(np.int64, copy=False)
-    indptr = batch.indptr.astype(np.int64, copy=False)
+    indices, indptr = batch.indices, batch.indptr
     if are_sets(indices, indptr, batch.width):
         return ItemRows(indptr, indices, batch.width)
     inside = (indices >= 0) & (indices < batch.width)
@@ -143,8 +143,11 @@ class TruncatedCounts:
         """Add a block's weighted counts in place; float64 sums of these integers are exact."""
         lengths = rows.lengths
         weights = row_weights(lengths, self.length, self.norm, self.bits).astype(np.float64)
-        sums = np.bincount(rows.indices, np.repeat(weights, lengths), minlength=self.width)
-        total += sums.astype(np.int64)
+        items = rows.indices
+        narrow: type[np.signedinteger] = np.int32 if len(items) < 2**31 else np.int64
+        pointers = rows.indptr.astype(narrow)  # int64 would make scipy widen the items too
+        table = csc_array((np.ones(len(items)), items, pointers), shape=(self.width, len(weights)))
+        total += np.asarray(table @ weights, np.int64)
         return total
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:

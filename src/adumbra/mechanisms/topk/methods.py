@@ -9,7 +9,7 @@ Proof       methods.proof.md, of `budget_of` and every function here that draws.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -45,6 +45,7 @@ class Chosen:
     deviations: Array | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
     counted: Mapping[str, CountNoise] = field(default_factory=dict)  # by purpose, as drawn
+    rounds: int | None = None  # how many columns the selection was for, 0 if it drew nothing; None: k
 
 
 def frefirst(run: Run) -> Chosen:
@@ -88,9 +89,10 @@ def tps_em(run: Run) -> Chosen:
     noisy, exact = both_counts(run)
     safe, zone = zones(noisy, run.k)
     wanted = run.k - len(safe)
-    if len(zone) > wanted:
-        zone = zone[exponential(run, exact[zone], wanted)]
-    return _with_counts(np.concatenate((safe, zone)), noisy)
+    if len(zone) == wanted:
+        return _with_zone(safe, zone, zone, noisy)
+    best = zone[exponential(run, exact[zone], wanted)]
+    return _with_zone(safe, zone, best, noisy)
 
 
 def tps_pfm(run: Run) -> Chosen:
@@ -98,10 +100,11 @@ def tps_pfm(run: Run) -> Chosen:
     noisy, exact = both_counts(run)
     safe, zone = zones(noisy, run.k)
     wanted = run.k - len(safe)
-    if len(zone) > wanted:
-        threshold = midway(exact[zone], wanted)
-        zone = filled(pfm(run, exact[zone], threshold, zone, wanted), zone, wanted)
-    return _with_counts(np.concatenate((safe, zone)), noisy)
+    if len(zone) == wanted:
+        return _with_zone(safe, zone, zone, noisy)
+    threshold = midway(exact[zone], wanted)
+    best = filled(pfm(run, exact[zone], threshold, zone, wanted), zone, wanted)
+    return _with_zone(safe, zone, best, noisy)
 
 
 def tps_refine(run: Run) -> Chosen:
@@ -110,7 +113,7 @@ def tps_refine(run: Run) -> Chosen:
     safe, zone = zones(noisy, run.k)
     wanted = run.k - len(safe)
     if len(zone) == wanted:
-        return _with_counts(np.concatenate((safe, zone)), noisy)
+        return _with_zone(safe, zone, zone, noisy)
     lengths = length_histogram(run, len(zone))
     histogram = run.engine.fold(run.source, only(zone), lengths, stage="zone lengths").units
     length = scanned(run, Step.ZONE_LENGTH, Step.ZONE_COUNTS, len(zone), histogram)
@@ -124,7 +127,12 @@ def tps_refine(run: Run) -> Chosen:
         columns=np.concatenate((safe, best)),
         counts=counts,
         deviations=deviations,
-        facts={**_facts(noisy), "zone_length": again.noise.length, "zone_scale": again.noise.scale},
+        facts={
+            **_facts(noisy),
+            **_zone_facts(zone, best),
+            "zone_length": again.noise.length,
+            "zone_scale": again.noise.scale,
+        },
         counted={Step.COUNTS: noisy.noise, Step.ZONE_COUNTS: again.noise},
     )
 
@@ -185,6 +193,18 @@ def _facts(noisy: NoisyCounts) -> dict[str, object]:
         "grid": noisy.noise.grid,
         "standard_error": noisy.noise.deviation,
     }
+
+
+def _zone_facts(zone: Ints, best: Ints) -> dict[str, object]:
+    """How many columns stand about the k-th, and how many are wanted: functions of noisy counts."""
+    return {"zone_columns": len(zone), "zone_wanted": len(best)}
+
+
+def _with_zone(safe: Ints, zone: Ints, best: Ints, noisy: NoisyCounts) -> Chosen:
+    """The safe columns and the best of the zone; a zone of just the wanted ones needed no draw."""
+    counted = _with_counts(np.concatenate((safe, best)), noisy)
+    rounds = len(best) if len(zone) > len(best) else 0
+    return replace(counted, facts={**counted.facts, **_zone_facts(zone, best)}, rounds=rounds)
 
 
 def _with_counts(columns: Ints, noisy: NoisyCounts) -> Chosen:

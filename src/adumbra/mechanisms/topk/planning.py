@@ -16,6 +16,7 @@ from adumbra.mechanisms.topk.config import (
 from adumbra.mechanisms.topk.counting import CountNoise, count_noise
 from adumbra.mechanisms.topk.joint import COLUMN, DEPTH, RANK, plan_lattice
 from adumbra.mechanisms.topk.methods import SVT_THRESHOLD
+from adumbra.mechanisms.topk.names import read_names
 from adumbra.mechanisms.topk.phases import marker
 from adumbra.mechanisms.topk.svt import HALVES, blocks, sparse
 from adumbra.numerics import fraction_upper
@@ -37,8 +38,9 @@ SENTENCES = {
 
 
 def plan(config: TopKConfig, schema: Schema) -> Plan:
-    """Cost, noise and expected error; touches no data."""
+    """Cost, noise and expected error; touches no data, and reads the public dictionary of items."""
     guarantee = guarantee_of(config, schema)
+    read_names(schema)  # a fault in it is to be told before anything is paid
     budget = budget_of(config)
     noise: list[Noise] = []
     for step, amount in budget.items():
@@ -85,7 +87,7 @@ def _noise_of(step: Step, config: TopKConfig, schema: Schema, amount: float) -> 
     if step in (Step.LENGTH, Step.ZONE_LENGTH):
         return _scan_noise(step, amount)
     if step is Step.SELECT:
-        return _select_noise(config, schema, amount)
+        return _select_noise(config, schema, amount, None)
     return [_count_noise(step, config, schema, amount)]
 
 
@@ -106,13 +108,18 @@ def _printed(purpose: str, calibrated: CountNoise) -> Noise:
 
 
 def settled_noise(
-    config: TopKConfig, schema: Schema, counted: Mapping[str, CountNoise]
+    config: TopKConfig, schema: Schema, counted: Mapping[str, CountNoise], rounds: int | None
 ) -> tuple[Noise, ...]:
-    """The plan's noise with the scales of counts that the chosen length settled."""
-    return tuple(
-        _printed(part.purpose, counted[part.purpose]) if part.purpose in counted else part
-        for part in plan(config, schema).noise
-    )
+    """The noise that was drawn: counts at the chosen length, a selection for so many columns."""
+    noise: list[Noise] = []
+    for step, amount in budget_of(config).items():
+        if step in counted:
+            noise.append(_printed(step, counted[step]))
+        elif step is Step.SELECT:
+            noise += _select_noise(config, schema, amount, rounds)
+        elif step is Step.LENGTH or Step.ZONE_COUNTS in counted:
+            noise += _scan_noise(step, amount)
+    return tuple(noise)
 
 
 def _scan_noise(step: Step, amount: float) -> list[Noise]:
@@ -121,9 +128,12 @@ def _scan_noise(step: Step, amount: float) -> list[Noise]:
     return _comparisons(step, schedule.threshold, schedule.column)
 
 
-def _select_noise(config: TopKConfig, schema: Schema, amount: float) -> list[Noise]:
-    """The noise of a selection; where its scale follows the labels, that of the first comparison."""
-    k, spread = min(config.k, schema.width), score_range(schema.neighbours)
+def _select_noise(config: TopKConfig, schema: Schema, amount: float, rounds: int | None) -> list[Noise]:
+    """The noise of a selection of k or fewer; where it follows labels, that of the first comparison."""
+    k = min(config.k, schema.width) if rounds is None else rounds
+    spread = score_range(schema.neighbours)
+    if k == 0:
+        return []
     if config.chosen is Method.JOINT:
         scale = 1 / plan_lattice(amount, k, schema.width, spread).slope
         return [_gumbel(DEPTH, scale, 2 * spread), _gumbel(RANK, 1.0, 0), _gumbel(COLUMN, 1.0, 0)]

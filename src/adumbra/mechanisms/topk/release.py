@@ -9,11 +9,13 @@ Limits      counts of rows longer than the truncation length are too low; noise 
 
 import pyarrow as pa
 
+from adumbra.data.kept import KeptSource
+from adumbra.data.sets import item_spec
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.topk import methods
-from adumbra.mechanisms.topk.config import Method, TopKConfig, budget_of, guarantee_of
+from adumbra.mechanisms.topk.config import Method, Step, TopKConfig, budget_of, guarantee_of
 from adumbra.mechanisms.topk.joint import joint
 from adumbra.mechanisms.topk.methods import Chosen
 from adumbra.mechanisms.topk.names import read_names
@@ -37,24 +39,25 @@ METHODS = {
 def release(source: Source, config: TopKConfig, *, engine: Engine, grant: Grant) -> Draft:
     """The table of the k columns in rank order; the grant was paid before this is called."""
     guarantee_of(config, source.schema)
-    items = source.schema.items
-    names = None if items is None else read_names(items)  # a public file: read before any row
-    lowest = 0 if items is None else items.lower
+    names = read_names(source.schema)  # a public file: read before any row
+    lowest = item_spec(source.schema).lower
     chosen = METHODS[config.chosen](prepare_run(source, config, engine=engine, grant=grant))
     tables = {"data": _table(chosen, chosen.columns, lowest, names)}
     if config.all_counts and chosen.counts is not None:
         tables["counts"] = _table(chosen, (-chosen.counts).argsort(kind="stable"), lowest, names)
     return Draft(
         tables=tables,
-        noise=settled_noise(config, source.schema, chosen.counted),
+        noise=settled_noise(config, source.schema, chosen.counted, chosen.rounds),
         facts={"method": config.chosen.value, **chosen.facts},
     )
 
 
 def prepare_run(source: Source, config: TopKConfig, *, engine: Engine, grant: Grant) -> Run:
-    """The config on this source's public facts."""
+    """The config on this source's public facts; small data are read once, whatever the passes."""
+    budget = budget_of(config)
+    is_one_pass = Step.COUNTS not in budget or list(budget) == [Step.COUNTS]
     return Run(
-        source=source,
+        source=source if is_one_pass else KeptSource(source),
         engine=engine,
         grant=grant,
         neighbours=source.schema.neighbours,
@@ -63,7 +66,7 @@ def prepare_run(source: Source, config: TopKConfig, *, engine: Engine, grant: Gr
         length=config.length,
         longest=config.max_length,
         pure=config.is_pure,
-        budget=budget_of(config),
+        budget=budget,
     )
 
 

@@ -1,0 +1,57 @@
+"""Item sets that are read once and held in memory for further passes, if they fit a fixed budget.
+
+Larger data are read again on every pass. Either way a pass gives the same blocks, bit for bit.
+"""
+
+from collections.abc import Iterator
+
+from adumbra.data.batch import Batch, SetBatch
+from adumbra.data.schema import Schema
+from adumbra.data.sources import Source
+
+KEPT_BYTES = 128 * 2**20  # about 30 million items, four bytes each, and eight for each row
+
+
+class KeptSource:
+    """Delegates to a source; blocks of a whole pass serve the next one of the same block size."""
+
+    def __init__(self, source: Source, most: int = KEPT_BYTES) -> None:
+        self._source = source
+        self._most = most
+        self._kept: dict[int, list[Batch | SetBatch]] = {}  # by rows a block, of whole passes
+
+    @property
+    def schema(self) -> Schema:
+        """The source's own."""
+        return self._source.schema
+
+    @property
+    def width(self) -> int:
+        """The source's own."""
+        return self._source.width
+
+    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
+        """The source's blocks, from memory where a whole pass was kept."""
+        is_whole = start == 0 and stop is None
+        if is_whole and rows in self._kept:
+            yield from self._kept[rows]
+            return
+        kept: list[Batch | SetBatch] = []
+        room = self._most if is_whole else -1
+        for batch in self._source.batches(rows, start, stop):
+            room -= batch.nbytes
+            if room >= 0:
+                kept.append(batch)
+            else:
+                kept.clear()
+            yield batch
+        if room >= 0:
+            self._kept = {rows: kept}
+
+    def public_rows(self) -> int | None:
+        """The source's own."""
+        return self._source.public_rows()
+
+    def pin(self) -> str:
+        """The source's own."""
+        return self._source.pin()
