@@ -52,3 +52,14 @@ def test_the_published_regression_runs_and_finds_the_slope():
 
 def test_zero_rows_stay_zero():
     assert baselines.unit_rows(np.zeros((1, 3))).tolist() == [[0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "make", [baselines.gaussian_supervised_without_projection, baselines.exponential_choice_supervised]
+)
+def test_with_a_huge_budget_the_other_regressions_find_the_sign_of_the_slope(make):
+    targets = np.clip(ROWS.mean(axis=1), -1, 1)
+    drawn, goals, place = make(ROWS, targets, 1000.0, np.random.default_rng(4))
+    weights, *_ = np.linalg.lstsq(np.c_[drawn, np.ones(len(drawn))], goals, rcond=None)
+    assert np.corrcoef(place(ROWS) @ weights[:-1], targets)[0, 1] > 0.5
+    assert np.abs(goals).max() <= 1.0

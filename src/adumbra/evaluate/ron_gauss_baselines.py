@@ -100,6 +100,21 @@ def gaussian_without_projection(
     return np.concatenate(parts), np.repeat(np.arange(classes), sizes), unit_rows
 
 
+def gaussian_supervised_without_projection(
+    x: Array, targets: Array, epsilon: float, rng: np.random.Generator
+) -> tuple[Array, Array, RowMap]:
+    """MODIPS in kind for a target in [-1, 1]: noisy mean and Gram of (x, y, 1) at the full width."""
+    rows, m, n = unit_rows(x), x.shape[1], len(x)
+    joint = np.column_stack([rows, targets, np.ones(n)])
+    scale = min(np.sqrt(m * (m + 3) / 2), m / np.sqrt(2) + 1) + 4 * np.sqrt(m) + 3
+    noise = rng.laplace(scale=scale / epsilon, size=(m + 2, m + 2))
+    noisy = (joint.T @ joint + np.triu(noise) + np.triu(noise, 1).T) / n
+    mean = noisy[:-1, -1]
+    covariance = positive_covariance(noisy[:-1, :-1] - np.outer(mean, mean), edge=0.0, trace_limit=2.0)
+    drawn = sample_gaussian(mean, covariance, n, rng)
+    return drawn[:, :-1], np.clip(drawn[:, -1], -1.0, 1.0), unit_rows
+
+
 def identity_query(
     x: Array, codes: Ints, epsilon: float, basis: Array, rng: np.random.Generator
 ) -> Synthetic:
@@ -147,3 +162,18 @@ def exponential_choice(
     chosen = tables[int(np.argmax(weights + rng.gumbel(size=CANDIDATES)))]
     labels = rng.integers(0, classes, n)
     return unit_rows(chosen[labels] + rng.standard_normal((n, m)) / np.sqrt(m)), labels, unit_rows
+
+
+def exponential_choice_supervised(
+    x: Array, targets: Array, epsilon: float, rng: np.random.Generator
+) -> tuple[Array, Array, RowMap]:
+    """The same for a target in [-1, 1]: random tables with random slopes, scored by mean(y x)."""
+    rows, m, n = unit_rows(x), x.shape[1], len(x)
+    wanted = rows.T @ targets / n
+    slopes = unit_rows(rng.standard_normal((CANDIDATES, m)))
+    quality = -np.abs(slopes / m - wanted).max(
+        axis=1
+    )  # of rows uniform on the sphere: E y x = slope / m
+    chosen = slopes[int(np.argmax(quality * epsilon * n / 4 + rng.gumbel(size=CANDIDATES)))]
+    drawn = unit_rows(rng.standard_normal((n, m)))
+    return drawn, np.clip(drawn @ chosen, -1.0, 1.0), unit_rows
