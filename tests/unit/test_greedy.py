@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adumbra.errors import InvalidInput
-from adumbra.postprocess import greedy, greedy_absolute, greedy_squared
+from adumbra.postprocess import greedy, greedy_arrays, greedy_loops
 from adumbra.postprocess.greedy import ONE, Targets, class_order, greedy_rows
 
 LOSSES = ("squared", "absolute")
@@ -41,7 +41,7 @@ def test_numba_numpy_and_the_plain_loop_give_the_same_rows(loss, noise):
     compiled, labels = greedy_rows(goal, 300, loss=loss, engine="numba")
     arrays, _ = greedy_rows(goal, 300, loss=loss, engine="numpy")
     assert np.array_equal(compiled, arrays)
-    module = greedy_squared if loss == "squared" else greedy_absolute
+    loop = greedy_loops.sample_squared if loss == "squared" else greedy_loops.sample_absolute
     scale = 1 if loss == "squared" else ONE
     means = np.rint(goal.means * ONE) / (ONE if loss == "squared" else 1)
     second = np.rint(goal.second * ONE**2) / (ONE**2 if loss == "squared" else 1)
@@ -49,9 +49,9 @@ def test_numba_numpy_and_the_plain_loop_give_the_same_rows(loss, noise):
     low, high = np.full(16, -0.5), np.full(16, 0.5)
     low[6:], high[6:] = 0.0, 1.0
     start = np.clip(means / scale, low, high) * scale
-    extra = (greedy.SUM_WEIGHT, greedy_squared.STEPS) if loss == "squared" else ()
+    extra = (greedy.SUM_WEIGHT, greedy_loops.STEPS) if loss == "squared" else ()
     edges = np.array([[g.start, g.stop] for g in goal.groups]).T
-    plain = module.sample_loop(
+    plain = loop(
         labels[:40],
         *(a.astype(kind) for a in (means, second, start)),
         np.arange(6),
@@ -87,9 +87,9 @@ def test_moments_beyond_the_box_drive_numbers_to_its_ends(loss):
         assert np.mean(np.abs(rows) == 0.5) > 0.9
         real = (goal.means, goal.second, goal.means)
         none = np.array([], np.int64)
-        rest = (np.arange(2), none, none, ONE, greedy.SUM_WEIGHT, greedy_squared.STEPS)
+        rest = (np.arange(2), none, none, ONE, greedy.SUM_WEIGHT, greedy_loops.STEPS)
         real = tuple(np.rint(array * ONE) / ONE for array in real)
-        assert np.array_equal(rows, greedy_squared.sample_loop(labels, *real, *rest))
+        assert np.array_equal(rows, greedy_loops.sample_squared(labels, *real, *rest))
 
 
 def test_squared_errors_converge():
@@ -123,7 +123,7 @@ def test_best_number_is_the_least_on_a_fine_grid():
     rng, grid = np.random.default_rng(0), np.linspace(-0.5, 0.5, 20001)
     for bend, pull in rng.normal(scale=[1.0, 0.3], size=(300, 2)):
         cost = grid**4 / 4 + bend * grid**2 / 2 - pull * grid
-        z = greedy_squared.best_number(bend, pull, greedy_squared.STEPS)
+        z = greedy_loops.best_number(bend, pull, greedy_loops.STEPS)
         assert z**4 / 4 + bend * z**2 / 2 - pull * z <= cost.min() + 1e-8
 
 
@@ -137,7 +137,7 @@ def test_the_first_proposal_is_the_weighted_median():
             int(rng.integers(0, 5000)),
             int(rng.integers(-50, 50)),
         )
-        z = greedy_absolute._proposals(slopes, goals, square, mean)
+        z = greedy_arrays.proposals(slopes, goals, square, mean)
         every = np.append(goals / slopes, square / mean if mean else 0.0)
 
         points = np.append(z[0], every)
@@ -169,6 +169,10 @@ def test_compiling_without_a_place_for_the_cache(monkeypatch):
             raise RuntimeError("cannot cache")
         return lambda function: function
 
-    monkeypatch.setitem(sys.modules, "numba", types.SimpleNamespace(njit=njit))
+    registered = []
+    extending = types.SimpleNamespace(register_jitable=registered.append)
+    monkeypatch.setitem(sys.modules, "numba", types.SimpleNamespace(njit=njit, extending=extending))
+    monkeypatch.setitem(sys.modules, "numba.extending", extending)
     assert greedy._compiled(len) is len
     assert asked == [{"nogil": True, "cache": True}, {"nogil": True}]
+    assert tuple(registered) == greedy_loops.SHARED

@@ -18,7 +18,7 @@ import numpy as np
 
 from adumbra.errors import require
 from adumbra.numerics import ROW_BITS, Array, Ints
-from adumbra.postprocess import greedy_absolute, greedy_squared
+from adumbra.postprocess import greedy_arrays, greedy_loops
 
 Loss = Literal["squared", "absolute"]
 Engine = Literal["numba", "numpy"]
@@ -69,12 +69,12 @@ def greedy_rows(
     numeric: Ints = np.array(targets.numeric, np.int64)
     compiled = (engine or sampler_engine()) == "numba"
     if loss == "absolute":
-        absolute = compiled_absolute() if compiled else greedy_absolute.sample_arrays
+        absolute = compiled_absolute() if compiled else greedy_arrays.sample_absolute
         whole = (means.astype(np.int64), second.astype(np.int64), start.astype(np.int64))
         return absolute(labels, *whole, numeric, starts, stops, ONE).astype(np.float64) / ONE, labels
-    squared = compiled_squared() if compiled else greedy_squared.sample_arrays
+    squared = compiled_squared() if compiled else greedy_arrays.sample_squared
     real = (means / ONE, second / ONE**2, start / ONE)
-    steps = greedy_squared.STEPS
+    steps = greedy_loops.STEPS
     return squared(labels, *real, numeric, starts, stops, ONE, SUM_WEIGHT, steps), labels
 
 
@@ -94,21 +94,24 @@ def class_order(shares: Array, rows: int) -> Ints:
 
 
 @lru_cache(maxsize=1)
-def compiled_absolute() -> greedy_absolute.Sampler:
+def compiled_absolute() -> greedy_loops.AbsoluteSampler:
     """The loop with absolute errors as machine code."""
-    return _compiled(greedy_absolute.sample_loop)
+    return _compiled(greedy_loops.sample_absolute)
 
 
 @lru_cache(maxsize=1)
-def compiled_squared() -> greedy_squared.Sampler:
+def compiled_squared() -> greedy_loops.SquaredSampler:
     """The loop with squared errors as machine code."""
-    return _compiled(greedy_squared.sample_loop)
+    return _compiled(greedy_loops.sample_squared)
 
 
 def _compiled(function: SamplerT) -> SamplerT:
     """Compile, cached on disk where there is a writable place."""
     import numba  # noqa: PLC0415  (optional, and slow to import)
+    from numba.extending import register_jitable  # noqa: PLC0415
 
+    for step in greedy_loops.SHARED:  # plain functions to Python, known to numba from here on
+        register_jitable(step)
     try:
         return cast("SamplerT", numba.njit(nogil=True, cache=True)(function))
     except RuntimeError:  # numba found no writable place for its cache

@@ -1,0 +1,130 @@
+"""The greedy sampler in array calls: the form that runs without numba.
+
+Its two losses share every step but two: the gain of a level, and the best value of a number. Sums run in
+the order of the compiled loops (`greedy_loops`), so both forms give the same rows.
+"""
+
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from adumbra.numerics import Array, Ints
+from adumbra.postprocess.greedy_loops import best_number
+
+ValuesT = TypeVar("ValuesT", Array, Ints)
+
+
+def sample(  # noqa: PLR0913, PLR0917 - what to follow, where things stand, and the two steps of a loss
+    labels: Ints,
+    means: ValuesT,
+    second: ValuesT,
+    start: ValuesT,
+    numeric: Ints,
+    groups: list[slice],
+    top: float,
+    gains: Callable[[ValuesT, ValuesT, ValuesT, ValuesT], ValuesT],
+    number: Callable[[ValuesT, ValuesT, int, int, int], float],
+) -> ValuesT:
+    """Rows one after another; `missing` is i E - Q and `lacking` is t_c mu_c - s_c, before y."""
+    rows, width = len(labels), means.shape[1]
+    out = np.empty((rows, width), means.dtype)
+    missing, lacking = np.zeros((width, width), means.dtype), np.zeros_like(means)
+    for i in range(rows):
+        c = labels[i]
+        lacking[c] += means[c]
+        missing += second
+        y, need = start[c].copy(), lacking[c]
+        for group in groups:
+            y[group] = 0
+            block = missing[group]
+            found = gains(block, block[:, group].diagonal(), y, need[group])
+            y[group.start + int(found.argmax())] = top
+        for j in numeric:
+            y[j] = 0
+            y[j] = number(y, missing[j], need[j], j, start[c, j])
+        need -= y
+        missing -= np.multiply.outer(y, y)
+        out[i] = y
+    return out
+
+
+def sample_squared(  # noqa: PLR0913, PLR0917 - the signature of the compiled form
+    labels: Ints,
+    means: Array,
+    second: Array,
+    start: Array,
+    numeric: Ints,
+    starts: Ints,
+    stops: Ints,
+    one: int,
+    weight: float,
+    steps: int,
+) -> Array:
+    """With squared errors; sums by `cumsum`, which adds from left to right as a loop does."""
+
+    def gains(block: Array, diagonal: Array, y: Array, need: Array) -> Array:
+        return 2.0 * (block * y).cumsum(axis=1)[:, -1] + diagonal + weight * need
+
+    def number(y: Array, row: Array, need: float, j: int, _: float) -> float:
+        pull = weight / 2.0 * float(need) + float((y * row).cumsum()[-1])
+        bend = weight / 2.0 + float((y * y).cumsum()[-1]) - float(row[j])
+        return float(np.rint(best_number(bend, pull, steps) * one) / one)
+
+    groups = [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
+    return sample(labels, means, second, start, numeric, groups, 1.0, gains, number)
+
+
+def sample_absolute(  # noqa: PLR0913, PLR0917 - the signature of the compiled form
+    labels: Ints,
+    means: Ints,
+    second: Ints,
+    start: Ints,
+    numeric: Ints,
+    starts: Ints,
+    stops: Ints,
+    one: int,
+) -> Ints:
+    """With absolute errors, as published, in integers."""
+    slopes, goals = np.empty(means.shape[1] + 1, np.int64), np.empty(means.shape[1] + 1, np.int64)
+    slopes[0] = one
+
+    def gains(block: Ints, diagonal: Ints, y: Ints, need: Ints) -> Ints:
+        gain: Ints = (np.abs(block) - np.abs(block - y * one)).sum(axis=1)
+        gain += np.abs(diagonal) - np.abs(diagonal - one * one)
+        gain += (np.abs(need) - np.abs(need - one)) * one
+        return gain
+
+    def number(y: Ints, row: Ints, need: int, j: int, mean: int) -> int:
+        goals[0], slopes[1:], goals[1:] = need * one, y, row
+        used = slopes.nonzero()[0]
+        a, b, square = slopes[used], goals[used], row[j]
+        found = proposals(a, b, int(square), int(mean))
+        z = np.rint(np.minimum(np.maximum(found, -(one // 2)), one // 2)).astype(np.int64)
+        cost = np.abs(b[:, None] - a[:, None] * z).sum(axis=0) + np.abs(square - z * z)
+        return int(z[cost.argmin()])
+
+    groups = [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
+    return sample(labels, means, second, start, numeric, groups, one, gains, number)
+
+
+def proposals(slopes: Ints, goals: Ints, square: int, mean: int) -> Array:
+    """Where sum |a z - b| + |z^2 - c| may be least: three weighted medians, and the roots themselves.
+
+    |z^2 - c| enters the medians as a straight term: |mean z - c| (the paper), 2r |z - r| or 2r |z + r|
+    with r the root of c. The median of the others and one more item is that item, held between two
+    quantiles of the others.
+    """
+    ratios = goals / slopes
+    order = ratios.argsort(kind="stable")
+    ordered = ratios[order]
+    twice = np.abs(slopes[order]).cumsum() * 2
+    root = float(np.rint(math.sqrt(max(square, 0))))
+    extra = np.array((abs(mean), 2 * int(root), 2 * int(root)))
+    item = np.array((square / mean if mean else 0.0, root, -root))
+    half = twice[-1] // 2
+    low = ordered[twice.searchsorted(half - extra)]
+    low[extra >= half] = -np.inf
+    high = np.append(ordered, np.inf)[twice.searchsorted(half + extra)]
+    return np.append(np.minimum(np.maximum(item, low), high), (root, -root))
