@@ -1,13 +1,17 @@
 """RON-Gauss against the paper as printed, its rivals and real data: train on synthetic, test on real.
 
-    python benchmarks/utility/ron_gauss.py [--data ../shared/data] [--seeds 10] [--only gfe_user_a,pol]
+    python benchmarks/utility/ron_gauss.py --out results.jsonl [--seeds 10] [--only gfe_user_a,pol]
+    python benchmarks/utility/ron_gauss.py --out results.jsonl --show     # print what is stored
 
 Classification: balanced accuracy of a logistic regression. Regression (pol): R^2 of ridge. Clustering
 (gfe_user_a): inertia and silhouette of k-means centres from synthetic rows, judged on real rows.
-Ours runs through the product: exact sums and noise, delta = 1e-6 and pure, replace-one.
+Ours runs through the product: exact sums and noise, delta = 1e-6 and pure, replace-one, rows scaled to
+length 1 as the paper does, dimension by the public rule. Every score is one line of `--out`, so that a
+run that was stopped goes on where it was. `--who ours` or `--who rivals` runs one side only.
 """
 
 import argparse
+import json
 import warnings
 from pathlib import Path
 
@@ -18,17 +22,19 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score, silhouette_score
 from sklearn.preprocessing import StandardScaler
 
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.estimators.ron_gauss import RONGauss
 from adumbra.evaluate import ron_gauss_baselines as baselines
-from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan
-from adumbra.relations import Neighbours, Unit
 
-RELATION = {"unit": Unit.ROW, "neighbours": Neighbours.REPLACE_ONE}
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = 1e-6
 PUBLISHED_COMPONENTS = (2, 4, 10, 20)  # the published method is shown at its best of these
+IDENTITY_COMPONENTS = 10
 TEST_SHARE = 0.25
+TRAINING_ROWS = 4000  # of synthetic (and of real) rows that the classifier sees
+CLUSTERS = 9
+DATA = ("gfe_user_a", "mnist_5k", "sylva", "isolet_1560", "pol", "clusters")
+PUBLISHED = "as published (not private)"
+REAL = "real data"
 
 
 def load(folder, name):
@@ -61,9 +67,9 @@ def split(x, y, seed):
 def classify(rows, labels, test, truth):
     if len(np.unique(labels)) < 2:
         return 1.0 / len(np.unique(truth))
-    keep = np.random.default_rng(0).permutation(len(rows))[:4000]
+    keep = np.random.default_rng(0).permutation(len(rows))[:TRAINING_ROWS]
     scaler = StandardScaler().fit(rows[keep])
-    model = LogisticRegression(max_iter=300).fit(scaler.transform(rows[keep]), labels[keep])
+    model = LogisticRegression(max_iter=100).fit(scaler.transform(rows[keep]), labels[keep])
     return balanced_accuracy_score(truth, model.predict(scaler.transform(test)))
 
 
@@ -73,148 +79,189 @@ def regress(rows, targets, test, truth):
     return r2_score(truth, np.clip(model.predict(scaler.transform(test)), -1, 1))
 
 
-def components_by_rule(x, classes, epsilon, delta, mode):
-    label = (
-        Column(name="y", kind=Kind.NUMBER, lower=-1, upper=1)
-        if mode == "supervised"
-        else Column(name="y", kind=Kind.CATEGORY, categories=tuple(map(str, range(classes))))
-    )
-    features = Schema.numeric(x.shape[1], 0.0, 1.0).columns
-    schema = Schema(columns=(*features, label), label="y", rows=len(x), **RELATION)
-    return plan(RONGaussConfig(epsilon=epsilon, delta=delta, mode=mode), schema).details["components"]
-
-
-def ours(x, y, classes, epsilon, delta, seed, mode="gmm"):
+def ours(x, y, classes, epsilon, delta, seed):
+    """Synthetic rows in the projected space, and the map of a recipient's rows into it."""
+    regression = classes is None
     model = RONGauss(
         epsilon=epsilon,
         delta=delta,
-        n_components=components_by_rule(x, classes, epsilon, delta, mode),
-        mode=mode,
+        n_components="auto",
+        mode="supervised" if regression else "gmm",
         bounds=(0.0, 1.0),
-        classes=None if mode != "gmm" else np.arange(classes),
-        y_bound=1.0 if mode == "supervised" else None,
+        classes=None if regression else np.arange(classes),
+        y_bound=1.0 if regression else None,
+        unit_rows=True,
         matrix_seed=seed,
         reconstruct=False,
     )
     rows, labels = model.fit(x, y).sample(len(x), sample_seed=seed)
-    return rows, labels, model.transform
+    return rows, labels, lambda test: model.transform(test + 0.5)
 
 
-def contenders(x, y, classes, epsilon, seed):
-    rng = np.random.default_rng(seed)
-    centred = x - 0.5
-    wide = x.shape[1]
-    yield "ours, delta=1e-6", ours(x, y, classes, epsilon, DELTA, seed), lambda t: t
-    yield "ours, pure", ours(x, y, classes, epsilon, 0.0, seed), lambda t: t
+def contenders(x, y, classes, epsilon, seed, who):
+    """(name, function that makes it) for rows centred by the middle of their public bounds."""
+    regression, middle = classes is None, x - 0.5
+    if who != "rivals":
+        yield "ours, delta=1e-6", lambda _: ours(x, y, classes, epsilon, DELTA, seed)
+        yield "ours, pure", lambda _: ours(x, y, classes, epsilon, 0.0, seed)
+    if who == "ours":
+        return
     for p in PUBLISHED_COMPONENTS:
-        result = baselines.as_published_not_private(centred, y, epsilon, p, rng)
-        yield "as published (not private)", result, lambda t: t - 0.5
-    yield (
-        "Gaussian, no projection",
-        baselines.gaussian_without_projection(centred, y, classes, epsilon, rng),
-        lambda t: t - 0.5,
-    )
-    basis = baselines.bernoulli_basis(wide, 10, rng)
-    yield (
-        "Bernoulli + identity",
-        baselines.identity_query(centred, y, epsilon, basis, rng),
-        lambda t: t - 0.5,
-    )
-    basis = baselines.principal_basis_not_private(centred, 10)
-    yield "PCA + identity", baselines.identity_query(centred, y, epsilon, basis, rng), lambda t: t - 0.5
-    result = baselines.exponential_choice(centred, y, classes, epsilon, rng)
-    yield "exponential", result, lambda t: t - 0.5
+        published = (
+            baselines.as_published_supervised_not_private
+            if regression
+            else baselines.as_published_not_private
+        )
+        yield f"{PUBLISHED}, p={p}", lambda rng, p=p, f=published: f(middle, y, epsilon, p, rng)
+    if regression:
+        yield (
+            "Gaussian, no projection",
+            lambda rng: baselines.gaussian_supervised_without_projection(middle, y, epsilon, rng),
+        )
+    else:
+        yield (
+            "Gaussian, no projection",
+            lambda rng: baselines.gaussian_without_projection(middle, y, classes, epsilon, rng),
+        )
+
+    def bernoulli(rng):
+        basis = baselines.bernoulli_basis(x.shape[1], IDENTITY_COMPONENTS, rng)
+        return baselines.identity_query(middle, y, epsilon, basis, rng)
+
+    def principal(rng):
+        basis = baselines.principal_basis_not_private(middle, IDENTITY_COMPONENTS)
+        return baselines.identity_query(middle, y, epsilon, basis, rng)
+
+    yield "Bernoulli + identity", bernoulli
+    yield "PCA + identity", principal
+    if regression:
+        yield (
+            "exponential",
+            lambda rng: baselines.exponential_choice_supervised(middle, y, epsilon, rng),
+        )
+    else:
+        yield "exponential", lambda rng: baselines.exponential_choice(middle, y, classes, epsilon, rng)
 
 
-def show(title, rows):
-    print(f"\n{title}")
-    names = list(dict.fromkeys(name for name, _ in rows))
-    print(f"  {'':28s}" + "".join(f"{f'eps={e:g}':>18s}" for e in EPSILONS))
-    for name in names:
+class Results:
+    """Scores by (data, who, epsilon, seed), each appended to a file as soon as it is known."""
+
+    def __init__(self, path):
+        self.path, self.scores = path, {}
+        if path is not None and Path(path).exists():
+            for line in Path(path).read_text().splitlines():
+                *key, score = json.loads(line)
+                self.scores[tuple(key)] = score
+
+    def once(self, key, make):
+        if key in self.scores:
+            return
+        self.scores[key] = make()
+        if self.path is not None:
+            with Path(self.path).open("a") as file:
+                file.write(json.dumps([*key, self.scores[key]]) + "\n")
+
+    def of(self, data, who, epsilon):
+        found = [s for (d, w, e, _), s in sorted(self.scores.items(), key=lambda item: item[0][3])
+                 if (d, w, e) == (data, who, epsilon)]  # fmt: skip
+        return np.array(found)
+
+    def names(self, data):
+        return list(dict.fromkeys(w for (d, w, _, _) in self.scores if d == data))
+
+
+def interval(values):
+    """Half the width of a 95 % interval of the mean."""
+    return values.std(axis=0, ddof=1) / np.sqrt(len(values)) * 1.96 if len(values) > 1 else float("nan")
+
+
+def predict(folder, name, seeds, who, results):
+    x, y = load(folder, name)
+    regression = name == "pol"
+    classes = None if regression else int(y.max()) + 1
+    judge = regress if regression else classify
+
+    def one(seed):
+        train, goal, test, truth = split(x, y, seed)
+        if who != "ours":
+            results.once((name, REAL, 0.0, seed), lambda: judge(train, goal, test, truth))
+        for epsilon in EPSILONS:
+            for label, make in contenders(train, goal, classes, epsilon, seed, who):
+
+                def score(make=make):
+                    rows, targets, place = make(np.random.default_rng(seed))
+                    return judge(rows, targets, place(test - 0.5), truth)
+
+                results.once((name, label, epsilon, seed), score)
+
+    for seed in range(seeds):
+        one(seed)
+
+
+def show(name, results):
+    """The table of one data set; the published method at the p whose mean is best at each epsilon."""
+    print(f"\n{name}: {'R^2 of ridge' if name == 'pol' else 'balanced accuracy'}, mean +- 95 % interval")
+    print(f"  {'':28s}" + "".join(f"{f'eps={e:g}':>16s}" for e in EPSILONS))
+    published = [who for who in results.names(name) if who.startswith(PUBLISHED)]
+    rest = [w for w in results.names(name) if w not in (*published, REAL)]
+    order = [w for w in rest if w.startswith("ours")] + [PUBLISHED] * bool(published)
+    for who in order + [w for w in rest if not w.startswith("ours")]:
         cells = []
         for epsilon in EPSILONS:
-            values = np.array(rows.get((name, epsilon), []))
-            error = values.std(ddof=1) / np.sqrt(len(values)) * 1.96 if len(values) > 1 else float("nan")
-            cells.append(f"{values.mean():9.3f} +-{error:6.3f}" if len(values) else "")
-        print(f"  {name:28s}" + "".join(f"{cell:>18s}" for cell in cells))
+            found = [results.of(name, w, epsilon) for w in (published if who == PUBLISHED else [who])]
+            best = max((v for v in found if len(v)), key=lambda v: v.mean(), default=None)
+            cells.append("" if best is None else f"{best.mean():.3f} +-{interval(best):.3f}")
+        print(f"  {who:28s}" + "".join(f"{cell:>16s}" for cell in cells))
+    real = results.of(name, REAL, 0.0)
+    if len(real):
+        print(f"  {REAL:28s}{f'{real.mean():.3f} +-{interval(real):.3f}':>16s}   ({len(real)} seeds)")
 
 
-def classification(folder, name, seeds):
-    x, y = load(folder, name)
-    classes = int(y.max()) + 1
-    scores, real = {}, []
-    for seed in range(seeds):
-        train, labels, test, truth = split(x, y, seed)
-        real.append(classify(train, labels, test, truth))
-        for epsilon in EPSILONS:
-            best = {}
-            for who, (rows, codes, place), shift in contenders(train, labels, classes, epsilon, seed):
-                score = classify(rows, codes, place(shift(test)), truth)
-                best[who] = max(best.get(who, -np.inf), score)
-            for who, score in best.items():
-                scores.setdefault((who, epsilon), []).append(score)
-    show(
-        f"{name}: {x.shape[0]} x {x.shape[1]}, {classes} classes, balanced accuracy, {seeds} seeds",
-        scores,
-    )
-    print(f"  {'real data':28s}{np.mean(real):9.3f}")
-
-
-def regression(folder, seeds):
-    x, y = load(folder, "pol")
-    scores, real = {}, []
-    for seed in range(seeds):
-        train, targets, test, truth = split(x, y, seed)
-        real.append(regress(train, targets, test, truth))
-        for epsilon in EPSILONS:
-            for who, delta in (("ours, delta=1e-6", DELTA), ("ours, pure", 0.0)):
-                rows, goals, place = ours(train, targets, 1, epsilon, delta, seed, mode="supervised")
-                scores.setdefault((who, epsilon), []).append(regress(rows, goals, place(test), truth))
-            best = -np.inf
-            for p in PUBLISHED_COMPONENTS:
-                rng = np.random.default_rng(seed)
-                result = baselines.as_published_supervised_not_private(
-                    train - 0.5, targets, epsilon, p, rng
-                )
-                best = max(best, regress(result[0], result[1], result[2](test - 0.5), truth))
-            scores.setdefault(("as published (not private)", epsilon), []).append(best)
-    show(f"pol: {x.shape[0]} x {x.shape[1]}, R^2 of ridge, {seeds} seeds", scores)
-    print(f"  {'real data':28s}{np.mean(real):9.3f}")
-
-
-def clustering(folder, seeds):
+def clustering(folder, seeds, results):
+    """Centres of k-means on synthetic rows, judged on the real rows that the model was fitted to."""
     x, _ = load(folder, "gfe_user_a")
     sample = np.random.default_rng(0).permutation(len(x))[:2000]
-    print(f"\ngfe_user_a: k-means (9) centres from synthetic rows, judged on real rows, {seeds} seeds")
-    print(f"  {'':28s}{'inertia / real':>18s}{'silhouette':>14s}")
-    for name, epsilon in (("real rows", None), ("ours, delta=1e-6, eps=1", 1.0), ("pure noise", None)):
-        inertia, silhouette = [], []
-        for seed in range(seeds):
-            if name == "pure noise":
-                rows = np.random.default_rng(seed).uniform(0, 1, (2000, x.shape[1]))
-            elif epsilon is None:
-                rows = x
-            else:
-                model = RONGauss(
-                    epsilon=epsilon, delta=DELTA, n_components=32, bounds=(0.0, 1.0), matrix_seed=seed
+
+    def judged(rows, seed):
+        centres = KMeans(CLUSTERS, n_init=3, random_state=seed).fit(rows).cluster_centers_
+        distance = (x**2).sum(1)[:, None] - 2 * x @ centres.T + (centres**2).sum(1)[None]
+        labels = distance[sample].argmin(axis=1)
+        width = silhouette_score(x[sample], labels) if len(set(labels)) > 1 else 0.0
+        return [float(distance.min(axis=1).sum()), float(width)]
+
+    def private(epsilon, delta, seed):
+        model = RONGauss(
+            epsilon=epsilon, delta=delta, n_components="auto", bounds=(0.0, 1.0), matrix_seed=seed
+        )
+        return model.fit(x).sample(len(x), sample_seed=seed)
+
+    def one(seed):
+        results.once(("clusters", REAL, 0.0, seed), lambda: judged(x, seed))
+        noise = np.random.default_rng(seed).uniform(0, 1, (2000, x.shape[1]))
+        results.once(("clusters", "pure noise", 0.0, seed), lambda: judged(noise, seed))
+        for epsilon in EPSILONS:
+            for who, delta in (("ours, delta=1e-6", DELTA), ("ours, pure", 0.0)):
+                results.once(
+                    ("clusters", who, epsilon, seed),
+                    lambda e=epsilon, d=delta: judged(private(e, d, seed), seed),
                 )
-                rows = model.fit(x).sample(len(x), sample_seed=seed)
-            centres = KMeans(9, n_init=3, random_state=seed).fit(rows).cluster_centers_
-            distance = (
-                ((x[:, None, :] - centres[None]) ** 2).sum(-1)
-                if len(x) < 1000
-                else _distances(x, centres)
-            )
-            inertia.append(distance.min(axis=1).sum())
-            labels = distance[sample].argmin(axis=1)
-            silhouette.append(silhouette_score(x[sample], labels) if len(set(labels)) > 1 else 0.0)
-        if name == "real rows":
-            base = np.mean(inertia)
-        print(f"  {name:28s}{np.mean(inertia) / base:18.3f}{np.mean(silhouette):14.3f}")
+
+    for seed in range(seeds):
+        one(seed)
 
 
-def _distances(x, centres):
-    return (x**2).sum(1)[:, None] - 2 * x @ centres.T + (centres**2).sum(1)[None]
+def show_clusters(results):
+    base = results.of("clusters", REAL, 0.0)[:, 0].mean()
+    print(f"\ngfe_user_a: {CLUSTERS} centres from synthetic rows, judged on real rows, mean +- interval")
+    print(f"  {'':28s}{'inertia / real':>20s}{'silhouette':>20s}")
+    for who in results.names("clusters"):
+        for epsilon in (0.0, *EPSILONS):
+            found = results.of("clusters", who, epsilon)
+            if len(found):
+                mean, error = found.mean(axis=0), interval(found)
+                name = f"{who}, eps={epsilon:g}" if epsilon else who
+                print(f"  {name:28s}{f'{mean[0] / base:.3f} +-{error[0] / base:.3f}':>20s}"
+                      f"{f'{mean[1]:.3f} +-{error[1]:.3f}':>20s}")  # fmt: skip
 
 
 def main():
@@ -222,15 +269,23 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default="../shared/data")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--only", default="gfe_user_a,mnist_5k,sylva,isolet_1560,pol,clusters")
-    arguments = parser.parse_args()
-    for name in arguments.only.split(","):
-        if name == "pol":
-            regression(arguments.data, arguments.seeds)
-        elif name == "clusters":
-            clustering(arguments.data, arguments.seeds)
-        else:
-            classification(arguments.data, name, arguments.seeds)
+    parser.add_argument("--only", default=",".join(DATA))
+    parser.add_argument("--who", choices=("all", "ours", "rivals"), default="all")
+    parser.add_argument("--out", help="JSON lines: one score each; read first, so that a run goes on")
+    parser.add_argument("--show", action="store_true", help="print the stored scores, run nothing")
+    given = parser.parse_args()
+    results = Results(given.out)
+    for name in given.only.split(","):
+        if not given.show:
+            if name == "clusters":
+                clustering(given.data, given.seeds, results)
+            else:
+                predict(given.data, name, given.seeds, given.who, results)
+        if results.names(name):
+            if name == "clusters":
+                show_clusters(results)
+            else:
+                show(name, results)
 
 
 if __name__ == "__main__":

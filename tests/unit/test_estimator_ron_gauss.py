@@ -51,6 +51,29 @@ def test_a_regression_and_a_plain_model():
     assert plain.guarantee_.is_pure
 
 
+def test_the_dimension_follows_the_public_rule_and_unit_rows_are_mapped_as_fitted():
+    model = RONGauss(
+        epsilon=50.0,
+        delta=1e-3,
+        mode="gmm",
+        bounds=(-2, 2),
+        classes=["down", "up"],
+        unit_rows=True,
+        reconstruct=False,
+    ).fit(X, Y)
+    assert model.components_.shape == (8, 7)
+    mapped = model.transform(X)
+    assert np.linalg.norm(mapped, axis=1).max() <= 1 + 1e-6
+    rows, labels = model.sample(4000)
+    for code in ("down", "up"):
+        assert rows[labels == code].mean(axis=0) == pytest.approx(
+            mapped[code == Y].mean(axis=0), abs=0.1
+        )
+    assert not model.transform(np.zeros((1, 8))).any()  # the middle of the bounds has no direction
+    growing = RONGauss(epsilon=5.0, bounds=(-2, 2), neighbours="add-remove", expected_rows=2000)
+    assert growing.fit(X).sample(3).shape == (3, 8)
+
+
 def test_it_clones_like_an_estimator():
     model = RONGauss(epsilon=2.0, bounds=(0, 1), n_components=2)
     assert clone(model).get_params() == model.get_params()

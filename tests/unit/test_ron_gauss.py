@@ -9,7 +9,10 @@ from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, Unsupported
-from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan, release, settle
+from adumbra.mechanisms.ron_gauss import RONGaussConfig, draw, plan, release, settle
+from adumbra.mechanisms.ron_gauss.centre import centre_of
+from adumbra.numerics import coarsen
+from adumbra.postprocess.spectrum import regression_covariance
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.grant import open_grant
 from adumbra.relations import Neighbours, Unit
@@ -75,31 +78,182 @@ def test_every_mode_relation_and_currency_releases_rows_in_the_schema(mode, neig
         assert np.linalg.eigvalsh(covariance).min() >= -1e-12
 
 
+@pytest.mark.parametrize(
+    ("covariance", "neighbours", "delta", "output"),
+    list(
+        itertools.product(
+            ("class", "tied", "sphere"),
+            (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE),
+            (0.0, 1e-6),
+            ("columns", "projected"),
+        )
+    ),
+)
+def test_every_covariance_of_a_mixture_keeps_the_classes_apart(covariance, neighbours, delta, output):
+    config = RONGaussConfig(
+        epsilon=60.0,
+        delta=delta,
+        mode="gmm",
+        covariance=covariance,
+        n_components=6,
+        synthetic_rows=3000,
+        output=output,
+    )
+    planned, draft = run(config, schema("kind", neighbours))
+    assert planned.notes[-1 if delta == 0 or covariance == "sphere" else -2].startswith(
+        "Each class" if covariance == "class" else "All classes share one"
+    )
+    means, covariances = draft.arrays["means"], draft.arrays["covariances"]
+    placed = draft.arrays["centres"] @ draft.arrays["projection"] + means
+    gap = placed[0] - placed[1]
+    assert gap @ gap > 4 * np.trace(covariances[0]) / 6  # class a lies away from class b
+    assert (np.array_equal(covariances[0], covariances[1])) == (covariance != "class")
+    if covariance == "sphere":
+        assert np.allclose(covariances[0], covariances[0][0, 0] * np.eye(6))
+    assert draft.facts["covariance"] == covariance
+    assert draft.arrays["counts"][:2] == pytest.approx([1150, 1850], abs=120)
+    assert draft.arrays["counts"][2] < 120  # nobody is in the class `never`
+    assert draft.tables["data"].num_rows == 3000
+
+
 def test_the_noise_is_calibrated_to_the_letter():
-    config = RONGaussConfig(epsilon=1.0, delta=1e-6, mode="gmm", n_components=4)
+    config = RONGaussConfig(epsilon=1.0, delta=1e-6, mode="gmm", n_components=4, covariance="tied")
     _, settled = settle(config, schema())
     mu = mu_of(1.0, 1e-6)
-    for purpose, share, bound in (("mean", 0.3, 2.0), ("radius", 0.02, 2**0.5), ("gram", 0.68, 2**0.5)):
+    for purpose, share, bound in (("mean", 0.3, 4.25**0.5), ("gram", 0.7, 8**0.5)):
         wanted = bound / (mu * math.sqrt(share))
         assert settled.by_purpose[purpose].scale == pytest.approx(wanted, rel=1e-5)
         assert settled.by_purpose[purpose].scale >= wanted * (1 - 1e-12)
     pure = RONGaussConfig(epsilon=1.0, n_components=4, rescale="normalise")
     _, settled = settle(pure, schema(None))
-    width = settled and 10 + 5  # 8 numbers, two one-hot groups of 2 and 3
-    assert settled.by_purpose["mean"].scale == pytest.approx(2 * math.sqrt(width - 2) / 0.3, rel=0.1)
+    width = 8 + 5  # numbers, and one-hot groups of 2 and 3
+    assert settled.by_purpose["mean"].scale == pytest.approx((2 * width**0.5 + 0.5) / 0.3, rel=1e-5)
     assert settled.by_purpose["gram"].scale == pytest.approx(
         min(14**0.5, 4 / 2**0.5 + 1) / 0.7, rel=1e-5
     )
     assert set(settled.by_purpose) == {"mean", "gram"}
+    short = RONGaussConfig(epsilon=1.0, n_components=4, output="projected")
+    _, settled = settle(short, schema(None))
+    assert settled.by_purpose["mean"].scale == pytest.approx(4.5 / 0.05, rel=1e-5)
+
+
+def test_plan_and_card_state_the_noise_on_and_off_the_diagonal():
+    planned, draft = run(RONGaussConfig(epsilon=5.0, delta=1e-6, n_components=4), schema(None))
+    lines = {line.purpose: line.scale for line in planned.noise}
+    assert set(lines) == {"mean", "gram", "gram, entries off the diagonal"}
+    assert lines["gram, entries off the diagonal"] == pytest.approx(lines["gram"] / 2**0.5)
+    assert planned.purposes == ("mean", "gram")  # one noise call all the same
+    assert any("1/sqrt(2)" in note for note in planned.notes)
+    assert draft.noise == ()  # the plan's lines are the card's
+    pure = plan(RONGaussConfig(epsilon=5.0, n_components=4), schema(None))
+    assert [line.purpose for line in pure.noise] == ["mean", "gram"]  # Laplace: one scale for all
+    sphere = RONGaussConfig(epsilon=5.0, delta=1e-6, n_components=4, mode="gmm", covariance="sphere")
+    assert [line.purpose for line in plan(sphere, schema()).noise] == ["mean", "gram"]
 
 
 def test_a_supervised_pure_gram_uses_the_smaller_bound():
     config = RONGaussConfig(epsilon=1.0, mode="supervised", n_components=10, centring="public")
     _, settled = settle(config, schema("score"))
-    blocks = min(65**0.5, 10 / 2**0.5 + 1) + 2 * (0.5 * 10**0.5) * 2 + 0.25 + 2 * 0.25
+    root = 10**0.5
+    blocks = min(65**0.5, 10 / 2**0.5 + 1) + 2 * (0.5 * root + 0.25 * root) + 0.25 + 2 * 0.125
+    limit = 1 + 0.25 + 0.0625
     assert settled.by_purpose["gram"].scale == pytest.approx(
-        min(blocks, 1.5 * 90**0.5, 1.5 * (12 / 2**0.5 + 1)), rel=1e-4
+        min(blocks, limit * 90**0.5, limit * (12 / 2**0.5 + 1)), rel=1e-4
     )
+
+
+def exact_noise(value, purpose, settled, _grant, _weights=None):
+    return coarsen(value, settled.by_purpose[purpose].exponent).to_float()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_kept_rows_and_read_rows_give_the_same_release(mode, monkeypatch):
+    monkeypatch.setattr(draw, "_noisy", exact_noise)
+    config = RONGaussConfig(epsilon=8.0, delta=1e-6, mode=mode, n_components=4)
+    read = []
+    counting = LocalEngine(progress=lambda stage, done, _total: done or read.append(stage))
+    arrays = []
+    for limit in (draw.KEPT_BYTES, 0):
+        monkeypatch.setattr(draw, "KEPT_BYTES", limit)
+        declared = schema(MODES[mode])
+        planned = plan(config, declared)
+        grant = open_grant("test", planned.guarantee, planned.purposes, "")
+        draft = release(open_source(table(), declared), config, engine=counting, grant=grant)
+        arrays.append(draft.arrays)
+    assert read == ["private mean", "private mean", "second moments"]
+    for name in arrays[0]:
+        assert np.array_equal(arrays[0][name], arrays[1][name])
+
+
+def test_without_noise_the_moments_are_those_of_the_rows(monkeypatch):
+    """Clipping far out and an exact statistic: means and covariances of the projected rows."""
+    monkeypatch.setattr(draw, "_noisy", exact_noise)
+    config = RONGaussConfig(
+        epsilon=900.0, delta=1e-6, mode="gmm", n_components=5, clip_factor=16.0, covariance="class"
+    )
+    _, draft = run(config, schema())
+    space, _ = settle(config, schema())
+    source = open_source(table(), schema())
+    (batch,) = source.batches(4096)
+    rows = space.encoder.encode(batch) / space.norm @ space.matrix().to_float()
+    labels = space.encoder.labels(batch)
+    shift = draft.arrays["centres"] @ space.matrix().to_float()
+    for code in (0, 1):
+        mean = shift[code] + draft.arrays["means"][code]
+        assert mean == pytest.approx(rows[labels == code].mean(axis=0), abs=2e-3)
+        wanted = np.cov(rows[labels == code].T, bias=True)
+        assert draft.arrays["covariances"][code] == pytest.approx(wanted, abs=2e-3)
+
+
+def test_a_drowned_mean_is_not_believed():
+    space, settled = settle(RONGaussConfig(epsilon=0.01, delta=1e-6, n_components=4), schema(None))
+    rng = np.random.default_rng(0)
+    deviation = settled.deviation("mean")
+    noisy = deviation * rng.standard_normal(space.mean_width + 2)
+    centre = centre_of(space, noisy, deviation, 50)
+    assert np.linalg.norm(centre.means) < 0.6 * np.linalg.norm(noisy[:-2] / 50)
+    assert 0 < centre.clip <= 2 * space.radius
+    still = centre_of(space, np.zeros(space.mean_width + 2), deviation, 50)
+    assert np.linalg.norm(still.means) == 0
+    assert still.clip > 0
+
+
+def test_slopes_are_those_of_a_ridge_at_the_edge():
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((4000, 3)) * [1.0, 0.5, 1e-3]
+    y = x @ [0.3, -0.4, 0.0] + 0.1 * rng.standard_normal(4000)
+    joint = np.cov(np.c_[x, y].T)
+    made = regression_covariance(joint, edge=0.01)
+    assert np.linalg.eigvalsh(made).min() > 0
+    assert np.linalg.solve(made[:-1, :-1], made[:-1, -1]) == pytest.approx([0.3, -0.4, 0.0], abs=0.02)
+    assert made[2, 2] == pytest.approx(0.02)  # a variance below the edge is raised to twice the edge
+    assert made[-1, -1] == pytest.approx(joint[-1, -1], rel=0.05)
+    drowned = joint.copy()
+    drowned[-1, -1] = -1.0  # noise may do that to a variance
+    assert np.linalg.eigvalsh(regression_covariance(drowned, edge=0.01)).min() > 0
+
+
+@pytest.mark.parametrize(
+    ("delta", "rows", "classes", "wanted"),
+    [
+        (0.0, 1_000, 20, "sphere"),  # Laplace noise and few rows a class: no Gram is bought
+        (1e-6, 1_000, 20, "tied"),
+        (1e-6, 5_000_000, 2, "class"),
+        (0.0, None, 20, "tied"),  # the number of rows is not public
+    ],
+)
+def test_the_covariance_of_a_mixture_is_chosen_from_public_numbers(delta, rows, classes, wanted):
+    features = Schema.numeric(60, 0.0, 1.0).columns
+    label = Column(name="y", kind=Kind.CATEGORY, categories=tuple(map(str, range(classes))))
+    relation = Neighbours.REPLACE_ONE if rows else Neighbours.ADD_REMOVE
+    declared = Schema(
+        columns=(*features, label), label="y", unit=Unit.ROW, neighbours=relation, rows=rows
+    )
+    config = RONGaussConfig(
+        epsilon=1.0, delta=delta, mode="gmm", n_components="auto" if rows else 8, output="projected"
+    )
+    space, _ = settle(config, declared)
+    assert space.covariance == wanted
 
 
 def test_the_model_finds_what_is_there_when_there_is_budget():
@@ -169,7 +323,7 @@ def test_the_plan_shows_noise_to_signal_and_picks_the_dimension_by_the_public_ru
     blind = plan(
         RONGaussConfig(epsilon=1.0, delta=1e-6, n_components=3), schema(None, Neighbours.ADD_REMOVE)
     )
-    assert blind.notes == ()
+    assert not any("Noise" in note for note in blind.notes)
 
 
 def test_noise_to_signal_of_the_papers_table():
@@ -179,13 +333,11 @@ def test_noise_to_signal_of_the_papers_table():
         config = RONGaussConfig(
             epsilon=0.7, delta=delta, centring="public", n_components=10, row_norm=1.0
         )
-        _, settled = settle(config, wide)
+        space, _ = settle(config, wide)
         # the centred Gram alone, without the constant that public centring puts beside it
-        private = RONGaussConfig(
-            epsilon=0.7, delta=delta, n_components=10, mean_share=1e-9, radius_share=1e-9
-        )
+        private = RONGaussConfig(epsilon=0.7, delta=delta, n_components=10, mean_share=1e-9)
         assert plan(private, wide).expected["noise_to_signal"] <= most
-        assert settled.private_centring is False
+        assert space.private_centring is False
 
 
 @pytest.mark.parametrize(
@@ -193,7 +345,10 @@ def test_noise_to_signal_of_the_papers_table():
     [
         ({"n_components": 0}, "n_components=0: must be auto or at least 1"),
         ({"mean_share": 0.0}, "mean_share=0.0: must lie between 0 and 1"),
-        ({"mean_share": 0.99}, "leave some for the Gram"),
+        ({"mean_share": 1.0}, "mean_share=1.0: must lie between 0 and 1"),
+        ({"clip_tail": 0.0}, "clip_tail=0.0: must lie between 0 and 1"),
+        ({"clip_factor": 0.0}, "clip_factor=0.0: must be above 0"),
+        ({"covariance": "sphere", "centring": "public"}, "covariance=sphere: needs the spread"),
         ({"synthetic_rows": 0}, "synthetic_rows=0: must be at least 1"),
         ({"expected_rows": -1}, "expected_rows=-1: must be at least 1"),
         ({"matrix_seed": -1}, "matrix_seed=-1: must be 0 or above"),

@@ -31,14 +31,17 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         *,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        n_components: int = 16,
+        n_components: int | Literal["auto"] = "auto",
         mode: Literal["unsupervised", "supervised", "gmm"] = "unsupervised",
         centring: Literal["private", "public"] = "private",
+        covariance: Literal["auto", "class", "tied", "sphere"] = "auto",
+        unit_rows: bool = False,
         bounds: Bounds | None = None,
         classes: ArrayLike | None = None,
         y_bound: float | None = None,
         neighbours: str = "replace-one",
         row_norm: float | None = None,
+        expected_rows: int | None = None,
         matrix_seed: int = 0,
         reconstruct: bool = True,
     ) -> None:
@@ -47,11 +50,14 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         self.n_components = n_components
         self.mode = mode
         self.centring = centring
+        self.covariance = covariance
+        self.unit_rows = unit_rows
         self.bounds = bounds
         self.classes = classes
         self.y_bound = y_bound
         self.neighbours = neighbours
         self.row_norm = row_norm
+        self.expected_rows = expected_rows
         self.matrix_seed = matrix_seed
         self.reconstruct = reconstruct
 
@@ -59,7 +65,7 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         """Release the noisy moments of these rows; charged to `guarantee_`."""
         values = as_numbers(X)
         require(values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional")
-        schema = self._schema(values.shape[1])
+        schema = self._schema(values.shape)
         if self.mode != "unsupervised":
             values = np.column_stack([values, self._label_codes(y, len(values))])
         config = RONGaussConfig(
@@ -68,7 +74,11 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
             n_components=self.n_components,
             mode=self.mode,
             centring=self.centring,
+            covariance=self.covariance,
+            unit_rows=self.unit_rows,
+            output="columns" if self.reconstruct else "projected",
             row_norm=self.row_norm,
+            expected_rows=self.expected_rows,
             matrix_seed=self.matrix_seed,
             synthetic_rows=1,
         )
@@ -86,6 +96,9 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         """A recipient's rows in the projected space (units of the row norm); costs nothing."""
         lower, scale = self._ranges()
         encoded = (np.asarray(X, dtype=np.float64) - lower) / scale - 0.5
+        if self.unit_rows:
+            length = np.linalg.norm(encoded, axis=1, keepdims=True)
+            encoded = encoded / np.where(length > 0.0, length, 1.0)
         projected: Array = encoded / self.row_norm_ @ self.components_
         return projected
 
@@ -124,14 +137,15 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         encoded = (rows @ self.components_.T + centre) * self.row_norm_
         return np.clip(encoded + 0.5, 0.0, 1.0) * scale + lower
 
-    def _schema(self, width: int) -> Schema:
+    def _schema(self, shape: tuple[int, ...]) -> Schema:
         if self.bounds is None:
             raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, never from X")
         relation = Neighbours(self.neighbours)
         lower, upper = self.bounds
-        features = Schema.numeric(width, lower, upper, neighbours=relation).columns
+        features = Schema.numeric(shape[1], lower, upper, neighbours=relation).columns
+        rows = shape[0] if relation.rows_are_public else None
         if self.mode == "unsupervised":
-            return Schema(columns=features, unit=Unit.ROW, neighbours=relation)
+            return Schema(columns=features, unit=Unit.ROW, neighbours=relation, rows=rows)
         if self.mode == "gmm":
             require(self.classes is not None, "classes=None: mode=gmm needs the public list of classes")
             names = tuple(str(index) for index in range(len(np.asarray(self.classes))))
@@ -139,7 +153,9 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         else:
             bound = self._target_bound()
             label = Column(name="label", kind=Kind.NUMBER, lower=-bound, upper=bound)
-        return Schema(columns=(*features, label), label="label", unit=Unit.ROW, neighbours=relation)
+        return Schema(
+            columns=(*features, label), label="label", unit=Unit.ROW, neighbours=relation, rows=rows
+        )
 
     def _label_codes(self, y: ArrayLike | None, rows: int) -> Array:
         """Class codes or clamped targets; a label outside the declared classes is the first class."""

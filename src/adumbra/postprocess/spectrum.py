@@ -13,6 +13,8 @@ import numpy as np
 from adumbra.errors import require
 from adumbra.numerics import Array
 
+LEAST_REST = 1e-3  # of what the slopes explain: a target's own variance is at least this
+
 
 def noise_edge(off_diagonal_sigma: float, width: int) -> float:
     """The largest eigenvalue that symmetric noise of this standard deviation alone would show."""
@@ -33,6 +35,22 @@ def positive_covariance(noisy: Array, *, edge: float, trace_limit: float) -> Arr
         values *= trace_limit / total
     result: Array = (vectors * values) @ vectors.T
     return (result + result.T) / 2.0
+
+
+def regression_covariance(noisy: Array, *, edge: float) -> Array:
+    """A positive covariance of (x, y) from a noisy one, y last: ridge regression at the noise's edge.
+
+    Slopes are S^-1 c with the eigenvalues of the noisy covariance S of x at least twice the edge: a
+    smaller one is mostly noise, and its inverse would be nothing else. What y has beyond is its own.
+    """
+    values, vectors = np.linalg.eigh(noisy[:-1, :-1])
+    values = np.maximum(values, max(2.0 * edge, np.finfo(float).tiny))
+    slopes = vectors @ ((vectors.T @ noisy[:-1, -1]) / values)
+    inner = (vectors * values) @ vectors.T
+    crossed = inner @ slopes
+    explained = float(slopes @ crossed)
+    rest = max(float(noisy[-1, -1]) - explained, LEAST_REST * explained)
+    return np.block([[(inner + inner.T) / 2.0, crossed[:, None]], [crossed[None], explained + rest]])
 
 
 def into_unit_ball(vector: Array) -> Array:

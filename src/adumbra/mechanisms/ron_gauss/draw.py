@@ -1,144 +1,166 @@
-"""The passes over private rows: sums, radii, Gram; each exact, each noised once.
+"""The statistics of private rows: first sum and spread, then the Gram; each exact, each noised once.
+
+Rows are read once: their projections are small, so they are kept in memory (up to `KEPT_BYTES`) until
+the first noisy numbers say where to centre and where to clip. Beyond that the source is read again, with
+the same result to the bit.
 
 Proof       mechanism.proof.md, of `draw_moments`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adumbra.data.batch import Batch
-from adumbra.data.bounds import (
-    BoundedRows,
-    augment,
-    bound_rows,
-    project,
-    with_constant,
-)
+from adumbra.data.bounds import BoundedRows, augment, bound_rows, project, with_constant
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.projected import EXACT_EXPONENT
+from adumbra.mechanisms.ron_gauss.centre import Centre, centre_of, public_centre
 from adumbra.mechanisms.ron_gauss.scales import (
-    CONSTANT,
-    RADIUS_BINS,
-    RADIUS_EDGES,
-    WEIGHT,
     Scales,
-    Space,
-    gram_statistic,
+    gram_weights,
+    gram_width,
     mean_statistic,
+    released_entries,
+    second_statistic,
 )
-from adumbra.numerics import Array, Ints, Lattice, coarsen, row_squares
-from adumbra.postprocess.spectrum import into_unit_ball
+from adumbra.mechanisms.ron_gauss.space import CONSTANT, INTERCEPT, TARGET, Space
+from adumbra.numerics import ROW_BITS, Array, Ints, Lattice, coarsen, row_squares
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
-from adumbra.statistics.class_sums import BinCounts
-from adumbra.statistics.moments import frobenius_weights, symmetric, upper_triangle
+from adumbra.statistics.class_sums import SpreadRows
+from adumbra.statistics.moments import symmetric, upper_triangle
 
-RADIUS_QUANTILE = 0.95  # rows beyond this noisy quantile of |x - mean| are clipped to it
+KEPT_BYTES = (
+    256 * 2**20
+)  # projected rows held between the two statistics; beyond it, rows are read again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """Noisy numbers, already paid for: everything after this is public arithmetic."""
 
-    noisy_means: Array | None  # one row a class (or one row): in units of the row norm
-    noisy_counts: Array | None  # beside them
-    clip: float  # c: where |x - mean| was clipped, in units of the row norm
-    noisy_gram: Array  # (classes or 1) x width x width, of rows in units of c r
+    centre: Centre
+    noisy_gram: Array  # (classes or 1) x width x width; of a sphere: classes x (p+1), sums and counts
     public_rows: int | None
 
 
-def draw_moments(  # noqa: PLR0913 - the passes share their public decisions
-    source: Source,
-    space: Space,
-    settled: Scales,
-    *,
-    engine: Engine,
-    grant: Grant,
-    unit_rows: bool,
-    normalise: bool,
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """A block of rows in the p directions: all that the second statistic needs of them."""
+
+    values: NDArray[np.float32]  # in units of the row norm, not clipped
+    labels: Ints | None
+    targets: Array | None
+
+
+def draw_moments(
+    source: Source, space: Space, settled: Scales, *, engine: Engine, grant: Grant
 ) -> Released:
-    """Run the passes that the plan bought; each noisy result may steer the next (it is released)."""
-    groups = space.classes or 1
+    """Run the statistics that the plan bought; a noisy result may steer the next (it is released)."""
+    statistic = second_statistic(space)
+    public = source.public_rows() if space.neighbours.rows_are_public else None
+    centre, kept = public_centre(space), None
+    reader = _Reader(space)
+    if space.private_centring:
+        total, kept = _first_pass(source, reader, engine)
+        noisy = _noisy(total, "mean", settled, grant)
+        centre = centre_of(space, noisy, settled.deviation("mean"), public)
+    if kept is None:
 
-    def bounded(batch: Batch) -> BoundedRows:
-        encoded = space.encoder.encode(batch)
-        labels = space.encoder.labels(batch) if space.mode == "gmm" else None
-        if unit_rows:  # the space's norm is 1 then
-            encoded = _unit(encoded)
-        return bound_rows(encoded, space.norm, labels=labels)
+        def prepare(batch: Batch) -> BoundedRows:
+            return reader.second(batch, centre)
 
-    means = counts = None
-    if settled.private_centring:
-        total = engine.fold(source, bounded, mean_statistic(space), stage="private mean")
-        noisy = _noisy(total, "mean", settled, grant).reshape(groups, space.width + 1)
-        counts = noisy[:, -1]
-        if space.neighbours.rows_are_public and space.classes is None:
-            counts = np.array([float(source.public_rows() or 1)])
-        means = np.stack(
-            [into_unit_ball(row[:-1] / max(n, 1.0)) for row, n in zip(noisy, counts, strict=True)]
+        exact = engine.fold(source, prepare, statistic, stage="second moments")
+    else:
+        summed = statistic.zero()
+        for block in kept:
+            summed = statistic.add(summed, reader.centred(block, centre))
+        exact = Lattice(summed, statistic.exponent)
+    if not settled.isometric:
+        return Released(
+            centre=centre, noisy_gram=_noisy(exact, "gram", settled, grant), public_rows=public
         )
-
-    def centred(batch: Batch) -> tuple[Array, Ints | None]:
-        rows = bounded(batch)
-        real = rows.units * 2.0**-15
-        if means is None:
-            return real, rows.labels
-        return real - (means[0] if rows.labels is None else means[rows.labels]), rows.labels
-
-    clip = 1.0
-    if settled.private_centring and not normalise:
-
-        def radii(batch: Batch) -> Ints:
-            offsets, _ = centred(batch)
-            lengths = np.sqrt(row_squares(offsets))
-            codes: Ints = np.minimum(np.searchsorted(RADIUS_EDGES, lengths), RADIUS_BINS - 1)
-            return codes
-
-        bins = engine.fold(source, radii, BinCounts(bins=RADIUS_BINS), stage="private radius")
-        clip = _quantile(_noisy(bins, "radius", settled, grant))
-    prepare = _gram_rows(space, settled, centred, clip, normalise=normalise and settled.private_centring)
-    statistic = gram_statistic(space, private_centring=settled.private_centring)
-    exact = engine.fold(source, prepare, statistic, stage="second moments")
-    upper = Lattice(upper_triangle(exact.units.reshape(groups, statistic.width, -1)), exact.exponent)
-    gram = symmetric(
-        _noisy(upper, "gram", settled, grant, frobenius_weights(statistic.width)), statistic.width
-    )
-    return Released(
-        noisy_means=means,
-        noisy_counts=counts,
-        clip=clip,
-        noisy_gram=gram,
-        public_rows=source.public_rows() if space.neighbours.rows_are_public else None,
-    )
+    width, entries = gram_width(space), released_entries(space)
+    upper = upper_triangle(exact.units.reshape(-1, width, width))
+    if entries is None:
+        noisy = _noisy(Lattice(upper, exact.exponent), "gram", settled, grant, gram_weights(space))
+    else:
+        some = Lattice(np.ascontiguousarray(upper[:, entries]), exact.exponent)
+        noisy = np.zeros(upper.shape)
+        noisy[:, entries] = _noisy(some, "gram", settled, grant, gram_weights(space))
+    return Released(centre=centre, noisy_gram=symmetric(noisy, width), public_rows=public)
 
 
-def _gram_rows(
-    space: Space,
-    settled: Scales,
-    centred: Callable[[Batch], tuple[Array, Ints | None]],
-    clip: float,
-    *,
-    normalise: bool,
-) -> Callable[[Batch], BoundedRows]:
-    """Clip or normalise, project exactly, clip at the public radius, add what the mode needs."""
-    matrix, radius = space.matrix(), space.radius
+def _first_pass(
+    source: Source, reader: "_Reader", engine: Engine
+) -> tuple[Lattice, list[Projected] | None]:
+    """The exact sum and spread, and the projected rows if the second statistic can use them."""
+    statistic = mean_statistic(reader.space)
+    total, size = statistic.zero(), 0
+    kept: list[Projected] | None = None if reader.space.normalise else []
 
-    def rows(batch: Batch) -> BoundedRows:
-        offsets, labels = centred(batch)
-        if normalise:
-            offsets = _unit(offsets)
-        inside = bound_rows(offsets, clip)  # in units of the clip
-        projected = project(inside, matrix) * 2.0**EXACT_EXPONENT
-        small = bound_rows(projected, radius, labels=labels)
-        if space.mode == "supervised":
-            target = np.rint(space.encoder.targets(batch) * WEIGHT)
-            return with_constant(augment(small, target[:, None], WEIGHT**2), WEIGHT)
-        return small if settled.private_centring else with_constant(small, CONSTANT)
+    def block(batch: Batch) -> tuple[Ints, Projected]:
+        rows, projected = reader.opened(batch)
+        return statistic.add(statistic.zero(), rows), projected
 
-    return rows
+    for part, projected in engine.map_blocks(source, block, stage="private mean"):
+        total += part
+        size += projected.values.nbytes
+        if size > KEPT_BYTES:
+            kept = None
+        if kept is not None:
+            kept.append(projected)
+    return Lattice(total, statistic.exponent), kept
+
+
+class _Reader:
+    """Row by row, nothing else: bound, project, centre, clip, and add what the mode needs."""
+
+    def __init__(self, space: Space) -> None:
+        self.space, self.matrix, self.radius = space, space.matrix(), space.radius
+
+    def opened(self, batch: Batch) -> tuple[SpreadRows, Projected]:
+        """Rows for the first statistic, with their spread in the projected ball, and projected."""
+        rows = self._bounded(batch)
+        projected = self._projected(rows, batch)
+        inside = bound_rows(projected.values.astype(np.float64), self.radius)
+        spread = np.floor(row_squares(inside.units) * 2.0 ** -(ROW_BITS + 1))
+        return SpreadRows(rows if self.space.columns else inside, spread), projected
+
+    def second(self, batch: Batch, centre: Centre) -> BoundedRows:
+        """Rows for the second statistic from the source itself."""
+        rows = self._bounded(batch)
+        if not self.space.normalise:
+            return self.centred(self._projected(rows, batch), centre)
+        offsets = _unit(rows.units * 2.0**-ROW_BITS - centre.mean_of(rows.labels))
+        return self.centred(self._projected(bound_rows(offsets, 1.0, labels=rows.labels), batch), centre)
+
+    def centred(self, block: Projected, centre: Centre) -> BoundedRows:
+        """Centred, clipped at the noisy spread (or the public radius), with class or target."""
+        offsets: Array = block.values.astype(np.float64) - centre.shift_of(block.labels)
+        small = bound_rows(offsets, centre.clip or self.radius, labels=block.labels)
+        if block.targets is not None:
+            target = np.rint(block.targets * TARGET)
+            return with_constant(augment(small, target[:, None], TARGET**2), INTERCEPT)
+        if block.labels is not None or self.space.private_centring:
+            return small
+        return with_constant(small, CONSTANT)
+
+    def _bounded(self, batch: Batch) -> BoundedRows:
+        encoded = self.space.encoder.encode(batch)
+        if self.space.unit_rows:  # the space's norm is 1 then
+            encoded = _unit(encoded)
+        labels = self.space.encoder.labels(batch) if self.space.mode == "gmm" else None
+        return bound_rows(encoded, self.space.norm, labels=labels)
+
+    def _projected(self, rows: BoundedRows, batch: Batch) -> Projected:
+        exact = project(rows, self.matrix)
+        values = np.multiply(exact, 2.0**EXACT_EXPONENT, out=exact).astype(np.float32)
+        supervised = self.space.mode == "supervised"
+        return Projected(values, rows.labels, self.space.encoder.targets(batch) if supervised else None)
 
 
 def _unit(x: Array) -> Array:
@@ -157,10 +179,3 @@ def _noisy(
         return add_laplace(ready, one.scale, key).to_float()
     sigma = one.scale if weights is None else one.scale * weights
     return add_gaussian(ready, sigma, key).to_float()
-
-
-def _quantile(noisy_bins: Array) -> float:
-    """The upper edge of the bin where the noisy counts pass the quantile."""
-    total = np.cumsum(np.maximum(noisy_bins, 0.0))
-    index = int(np.searchsorted(total, RADIUS_QUANTILE * total[-1]))
-    return float(RADIUS_EDGES[min(index, RADIUS_BINS - 1)])

@@ -1,11 +1,13 @@
 """Gaussian models of randomly projected rows: RON-Gauss, with the calibration that is right.
 
-    mean      sum of unit-ball rows beside their count (each class in `gmm`)       L2 sensitivity 2
-    radius    counts of |x - mean| by bin, for the clip                            sqrt2
-    Gram      v = clip(W^T clip(x - mean, c), r) / r;   sum v v^T                  sqrt2 |v|^2
+    mean      sum of unit-ball rows, half their spread |clip(W^T x, r)|^2 / r^2, their count
+    Gram      v = clip(W^T x - W^T mean, c) / c;   sum v v^T, beside class sums and class counts (`gmm`)
+              or beside a target and an intercept (`supervised`)
 
-W is a public Haar matrix (m x p). With `centring="public"` the first two are not bought: one Gram of
-(v, 1) is released for rows centred by the middle of their declared bounds.
+W is a public Haar matrix (m x p), r its public Beta radius, c a multiple of the noisy spread. With
+`centring="public"` the first is not bought: rows are centred by the middle of their declared bounds and
+clipped at r. `rescale="normalise"` scales centred rows to length 1 before they are projected, as the
+paper does; else the clip after centring and the clip after projection are one, in the p directions.
 
 Guarantee   pure epsilon (discrete Laplace, L1) or mu-GDP (rounded normal, L2); unit row, replace-one or
             add-remove; label changes included. Holds for any input.
@@ -23,22 +25,24 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Draft, Plan
-from adumbra.mechanisms.ron_gauss.draw import Released, draw_moments
+from adumbra.mechanisms.ron_gauss.choice import best_components, best_covariance, noise_to_signal
+from adumbra.mechanisms.ron_gauss.draw import draw_moments
 from adumbra.mechanisms.ron_gauss.model import facts, fit_model, model_arrays, synthesise
-from adumbra.mechanisms.ron_gauss.scales import (
-    Budget,
-    Scales,
-    Space,
-    best_components,
-    noise_to_signal,
-    scales,
-    space_of,
-)
+from adumbra.mechanisms.ron_gauss.scales import Budget, Scales, scales
+from adumbra.mechanisms.ron_gauss.space import Space, space_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import gaussian, require_budget
 from adumbra.relations import Unit
 
 METHOD = "ron-gauss"
+COLUMNS_SHARE = 0.3  # of the budget for the mean of all columns, as in the paper ...
+DIRECTIONS_SHARE = 0.05  # ... or of the p directions alone, whose noise is smaller by about sqrt(p/m)
+
+COVARIANCES = {
+    "class": "Each class has a covariance of its own.",
+    "tied": "All classes share one covariance: their own would be mostly noise.",
+    "sphere": "All classes share one variance in every direction: a covariance would be mostly noise.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +54,16 @@ class RONGaussConfig:
     n_components: int | Literal["auto"] = "auto"  # p; auto follows the public rule of `best_components`
     mode: Literal["unsupervised", "supervised", "gmm"] = "unsupervised"
     centring: Literal["private", "public"] = "private"
+    covariance: Literal["auto", "class", "tied", "sphere"] = (
+        "auto"  # of a mixture: see `best_covariance`
+    )
     rescale: Literal["clip", "normalise"] = "clip"  # after centring; normalise is the paper's step
     unit_rows: bool = False  # scale every row to length 1 first, as the paper does; loses magnitudes
     row_norm: float | None = (
         None  # longer encoded rows are scaled down to it; default: the schema's bound
     )
-    mean_share: float = 0.3  # of the budget (of mu^2, or of epsilon)
-    radius_share: float = 0.02  # of the budget, where rows are clipped after private centring
+    mean_share: float | None = None  # of the budget (mu^2 or epsilon); default 0.3, projected 0.05
+    clip_factor: float = 1.0  # centred rows are clipped at this times their noisy root mean square
     clip_tail: float = 1e-3  # expected share of rows that the projected radius shortens
     expected_rows: int | None = None  # a public guess of n for the plan, where the schema declares none
     synthetic_rows: int | None = None  # default: the public n, or else the noisy count
@@ -70,12 +77,15 @@ class RONGaussConfig:
             self.n_components == "auto" or self.n_components >= 1,
             f"n_components={self.n_components}: must be auto or at least 1",
         )
-        for name in ("mean_share", "radius_share", "clip_tail"):
-            value = getattr(self, name)
-            require(0.0 < value < 1.0, f"{name}={value}: must lie between 0 and 1")
+        for name, value in (("mean_share", self.mean_share), ("clip_tail", self.clip_tail)):
+            require(value is None or 0.0 < value < 1.0, f"{name}={value}: must lie between 0 and 1")
         require(
-            self.mean_share + self.radius_share < 1.0,
-            f"mean_share={self.mean_share}, radius_share={self.radius_share}: leave some for the Gram",
+            0.0 < self.clip_factor <= 16.0,
+            f"clip_factor={self.clip_factor}: must be above 0 and at most 16",
+        )
+        require(
+            self.covariance != "sphere" or self.centring == "private",
+            "covariance=sphere: needs the spread that centring=private buys",
         )
         for name in ("expected_rows", "synthetic_rows"):
             value = getattr(self, name)
@@ -91,21 +101,28 @@ def settle(config: RONGaussConfig, schema: Schema) -> tuple[Space, Scales]:
     space = space_of(
         schema,
         mode=config.mode,
-        row_norm=1.0 if config.unit_rows else config.row_norm,
+        row_norm=config.row_norm,
         matrix_seed=config.matrix_seed,
         clip_tail=config.clip_tail,
+        private_centring=config.centring == "private",
+        unit_rows=config.unit_rows,
+        normalise=config.rescale == "normalise",
+        columns=config.output == "columns",
+        clip_factor=config.clip_factor,
     )
-    rows = schema.rows or config.expected_rows
-    if config.n_components == "auto":
+    rows, budget = schema.rows or config.expected_rows, _budget(config, space)
+    asked = None if config.n_components == "auto" else config.n_components
+    if asked is None:
         require(
             rows is not None,
             "n_components=auto: needs the number of rows; declare rows, or give expected_rows",
         )
-        components = best_components(space, _budget(config), rows or 1)
-    else:
-        components = config.n_components
-    space = space.with_components(components)
-    return space, scales(space, _budget(config))
+    if config.covariance != "auto":
+        space = space.with_covariance(config.covariance)
+    elif space.classes is not None:
+        space = space.with_covariance(best_covariance(space, budget, rows, asked))
+    space = space.with_components(asked or best_components(space, budget, rows or 1))
+    return space, scales(space, budget)
 
 
 def plan(config: RONGaussConfig, schema: Schema) -> Plan:
@@ -116,7 +133,7 @@ def plan(config: RONGaussConfig, schema: Schema) -> Plan:
     notes: list[str] = []
     expected: dict[str, float] = {"n_components": float(space.components)}
     if rows is not None:
-        budget = _budget(config)
+        budget = _budget(config, space)
         for p in sorted({2, 4, 8, 16, 32, 64, 128, space.components}):
             if p < space.width:
                 ratio = noise_to_signal(space.with_components(p), budget, rows)
@@ -128,10 +145,16 @@ def plan(config: RONGaussConfig, schema: Schema) -> Plan:
         )
         if expected["noise_to_signal"] > 1.0:
             notes.append("Noise would dominate: use fewer components, more rows or more budget.")
+    if space.classes is not None:
+        notes.append(COVARIANCES[space.covariance])
+    if settled.isometric and not settled.pure:
+        notes.append(
+            "The Gram's noise is as stated on the diagonal and 1/sqrt(2) of it off the diagonal."
+        )
     return Plan(
         method=METHOD,
         guarantee=gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours),
-        purposes=tuple(noise.purpose for noise in settled.noise),
+        purposes=settled.purposes,
         noise=settled.noise,
         expected=expected,
         notes=tuple(notes),
@@ -142,15 +165,7 @@ def plan(config: RONGaussConfig, schema: Schema) -> Plan:
 def release(source: Source, config: RONGaussConfig, *, engine: Engine, grant: Grant) -> Draft:
     """Draw the noisy moments, fit the model, sample synthetic rows; the grant was paid before."""
     space, settled = settle(config, source.schema)
-    moments: Released = draw_moments(
-        source,
-        space,
-        settled,
-        engine=engine,
-        grant=grant,
-        unit_rows=config.unit_rows,
-        normalise=config.rescale == "normalise",
-    )
+    moments = draw_moments(source, space, settled, engine=engine, grant=grant)
     model = fit_model(space, settled, moments)
     rows = config.synthetic_rows or source.public_rows() or max(1, round(model.count))
     table = synthesise(
@@ -159,12 +174,10 @@ def release(source: Source, config: RONGaussConfig, *, engine: Engine, grant: Gr
     return Draft(tables={"data": table}, arrays=model_arrays(space, model), facts=facts(space, model))
 
 
-def _budget(config: RONGaussConfig) -> Budget:
+def _budget(config: RONGaussConfig, space: Space) -> Budget:
+    share = config.mean_share or (COLUMNS_SHARE if space.columns else DIRECTIONS_SHARE)
     return Budget(
         epsilon=config.epsilon,
         delta=config.delta,
-        private_centring=config.centring == "private",
-        needs_radius=config.centring == "private" and config.rescale == "clip",
-        mean_share=config.mean_share,
-        radius_share=config.radius_share,
+        mean_share=share if space.private_centring else 0.0,
     )

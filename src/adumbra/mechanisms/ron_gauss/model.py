@@ -1,21 +1,25 @@
 """From noisy moments to a model and synthetic rows: arithmetic on released numbers only."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from adumbra.mechanisms.ron_gauss.draw import Released
-from adumbra.mechanisms.ron_gauss.scales import CONSTANT, WEIGHT, Scales, Space
+from adumbra.mechanisms.ron_gauss.mixture import Mixture, mixture_of
+from adumbra.mechanisms.ron_gauss.scales import Scales
+from adumbra.mechanisms.ron_gauss.space import CONSTANT, INTERCEPT, TARGET, Space
 from adumbra.numerics import ROW_BITS, Array, Ints
 from adumbra.postprocess.decode import decode_rows
 from adumbra.postprocess.spectrum import (
     conditional_sizes,
     noise_edge,
     positive_covariance,
+    regression_covariance,
     sample_gaussian,
 )
+
+LONGEST_STRETCH = 1.5  # by which clipped rows are lengthened again, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,55 +39,81 @@ class Model:
 
 def fit_model(space: Space, settled: Scales, released: Released) -> Model:
     """Means and positive covariances from the noisy Grams."""
-    unit = released.clip * space.radius  # the length of one unit of the Gram's rows
-    groups, p = space.classes or 1, space.components
-    centres = np.zeros((groups, space.width)) if released.noisy_means is None else released.noisy_means
-    means, covariances, counts = [], [], []
-    for group in range(groups):
-        gram = released.noisy_gram[group]
-        count = _count(gram, group, space, released)
-        steps = settled.deviation("gram")
-        off = steps if settled.pure else steps / math.sqrt(2.0)
-        mean, second = _moments(gram / max(count, 1.0), space, settled)
-        edge = noise_edge(off, len(mean)) / max(count, 1.0)
-        covariance = positive_covariance(second - np.outer(mean, mean), edge=edge, trace_limit=2.0)
-        scale = np.full(len(mean), unit)
-        if space.mode == "supervised":
-            scale[-1] = 1.0
-        means.append(mean * scale)
-        covariances.append(covariance * np.outer(scale, scale))
-        counts.append(count)
-    shape = p + (space.mode == "supervised")
+    if space.classes is None:
+        found = _one_gaussian(space, settled, released)
+    else:
+        found = mixture_of(space, settled, released.noisy_gram, released.centre, released.public_rows)
+    unit = (released.centre.clip or space.radius) * _stretch(space, released, found)
+    scale = np.full(found.means.shape[1], unit)
+    if space.mode == "supervised":
+        scale[-1] = 1.0
     return Model(
-        centres=centres,
-        means=np.array(means).reshape(groups, shape),
-        covariances=np.array(covariances),
-        counts=np.array(counts),
+        centres=_centres(space, released, len(found.counts)),
+        means=found.means * scale,
+        covariances=found.covariances * np.outer(scale, scale),
+        counts=found.counts,
     )
 
 
-def _count(gram: Array, group: int, space: Space, released: Released) -> float:
-    """The rows behind one Gram: public, bought with the mean, or the constant's own entry."""
-    if space.classes is None and released.public_rows is not None:
+def _centres(space: Space, released: Released, groups: int) -> Array:
+    """What was subtracted, in all m columns, one row a class."""
+    means = released.centre.means
+    if not space.columns:
+        means = means @ space.matrix().to_float().T
+    return np.broadcast_to(means, (groups, space.width)).copy()
+
+
+def _stretch(space: Space, released: Released, found: Mixture) -> float:
+    """What clipping took from the second moment, given back: the spread was bought unclipped."""
+    centre = released.centre
+    if centre.clip is None or centre.spread is None:
+        return 1.0
+    p = space.components
+    weights = np.maximum(found.counts, 0.0) / max(float(np.maximum(found.counts, 0.0).sum()), 1e-300)
+    seen = float(
+        sum(
+            weight * (np.trace(covariance[:p, :p]) + mean[:p] @ mean[:p])
+            for weight, covariance, mean in zip(weights, found.covariances, found.means, strict=True)
+        )
+    )
+    wanted = (centre.spread / centre.clip) ** 2
+    return float(np.clip(np.sqrt(wanted / max(seen, 1e-12)), 1.0, LONGEST_STRETCH))
+
+
+def _one_gaussian(space: Space, settled: Scales, released: Released) -> Mixture:
+    """One Gaussian, in units of the clip (a target in its own)."""
+    gram = released.noisy_gram[0]
+    count = _count(gram, space, released)
+    rows = max(count, 1.0)
+    mean, second = _moments(gram / rows, space)
+    edge, noisy = noise_edge(settled.off_diagonal, len(mean)) / rows, second - np.outer(mean, mean)
+    if space.mode == "supervised":
+        covariance = regression_covariance(noisy, edge=edge)
+    else:
+        covariance = positive_covariance(noisy, edge=edge, trace_limit=2.0)
+    return Mixture(means=mean[None], covariances=covariance[None], counts=np.array([count]))
+
+
+def _count(gram: Array, space: Space, released: Released) -> float:
+    """The rows behind the Gram: public, bought with the mean, or the constant's own entry."""
+    if released.public_rows is not None:
         return float(released.public_rows)
-    if released.noisy_counts is not None:
-        bought: float = released.noisy_counts[group]
-        return bought
-    weight = (WEIGHT if space.mode == "supervised" else CONSTANT) / 2**ROW_BITS
+    if released.centre.count is not None:
+        return released.centre.count
+    weight = (INTERCEPT if space.mode == "supervised" else CONSTANT) / 2**ROW_BITS
     corner: float = gram[-1, -1] / weight**2
     return corner
 
 
-def _moments(average: Array, space: Space, settled: Scales) -> tuple[Array, Array]:
+def _moments(average: Array, space: Space) -> tuple[Array, Array]:
     """Mean and second moment of the modelled columns from the average of z z^T."""
     p = space.components
     if space.mode == "supervised":
-        weight = WEIGHT / 2**ROW_BITS
-        back = np.append(np.ones(p), 1.0 / weight)
-        mean = average[: p + 1, -1] / weight * back
+        back = np.append(np.ones(p), 2**ROW_BITS / TARGET)
+        mean = average[: p + 1, -1] * (2**ROW_BITS / INTERCEPT) * back
         mean[-1] = np.clip(mean[-1], -1.0, 1.0)
         return mean, average[: p + 1, : p + 1] * np.outer(back, back)
-    if settled.private_centring:
+    if space.private_centring:
         return np.zeros(p), average
     weight = CONSTANT / 2**ROW_BITS
     return average[:p, -1] / weight, average[:p, :p]
@@ -134,12 +164,12 @@ def model_arrays(space: Space, model: Model) -> dict[str, Array]:
 
 def facts(space: Space, model: Model) -> dict[str, object]:
     """Public extras of the card."""
-    return {
+    found: dict[str, object] = {
         "components": space.components,
         "encoded_columns": space.width,
         "projection": "Haar, orthonormal columns; released as `projection` with its seed",
         "classes": space.classes,
-        "gram_noise": "entries off the diagonal have 1/sqrt(2) of the stated Gaussian deviation",
         "synthetic": "rows are drawn from the released model; they are not people",
         "modelled_variance": [float(np.trace(one)) for one in model.covariances],
     }
+    return found | ({} if space.classes is None else {"covariance": space.covariance})
