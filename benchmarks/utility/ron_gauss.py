@@ -172,7 +172,9 @@ class Results:
 
 def interval(values):
     """Half the width of a 95 % interval of the mean."""
-    return values.std(axis=0, ddof=1) / np.sqrt(len(values)) * 1.96 if len(values) > 1 else float("nan")
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    return values.std(axis=0, ddof=1) / np.sqrt(len(values)) * 1.96
 
 
 def predict(folder, name, seeds, who, results):
@@ -223,7 +225,8 @@ def clustering(folder, seeds, results):
     sample = np.random.default_rng(0).permutation(len(x))[:2000]
 
     def judged(rows, seed):
-        centres = KMeans(CLUSTERS, n_init=3, random_state=seed).fit(rows).cluster_centers_
+        some = rows[np.random.default_rng(seed).permutation(len(rows))[:TRAINING_ROWS]]
+        centres = KMeans(CLUSTERS, n_init=3, random_state=seed).fit(some).cluster_centers_
         distance = (x**2).sum(1)[:, None] - 2 * x @ centres.T + (centres**2).sum(1)[None]
         labels = distance[sample].argmin(axis=1)
         width = silhouette_score(x[sample], labels) if len(set(labels)) > 1 else 0.0
@@ -237,7 +240,7 @@ def clustering(folder, seeds, results):
 
     def one(seed):
         results.once(("clusters", REAL, 0.0, seed), lambda: judged(x, seed))
-        noise = np.random.default_rng(seed).uniform(0, 1, (2000, x.shape[1]))
+        noise = np.random.default_rng(seed).uniform(0, 1, (TRAINING_ROWS, x.shape[1]))
         results.once(("clusters", "pure noise", 0.0, seed), lambda: judged(noise, seed))
         for epsilon in EPSILONS:
             for who, delta in (("ours, delta=1e-6", DELTA), ("ours, pure", 0.0)):

@@ -8,7 +8,7 @@ from adumbra.numerics import ROW_BITS
 
 MOST_COMPONENTS = 128  # of a mixture or a regression by the rule; more can be asked for
 NOISE_WEIGHT = 30.0  # of a class mean's noise against the share of directions that are left out
-FEW_COMPONENTS = 16  # a mixture whose Gram affords fewer has one variance in all directions instead
+FEW_COMPONENTS = 24  # a mixture whose Gram affords fewer has one variance in all directions instead
 CLASS_NOISE = 0.1  # a mixture whose classes' own Grams are this clear keeps one of each
 
 
@@ -57,7 +57,7 @@ def best_covariance(
 ) -> Covariance:
     """Of a mixture: each class its own where that is clear, else one for all, else one variance.
 
-    Under Laplace noise a Gram costs the class means dearly; where fewer than 16 directions would be
+    Under Laplace noise a Gram costs the class means dearly; where fewer than 24 directions would be
     affordable (or half of the columns, if there are few), none is bought. Gaussian noise gets it free.
     """
     if rows is None:
