@@ -150,7 +150,7 @@ def test_half_the_noise_is_caught(monkeypatch):
 
 def test_a_forgotten_clip_is_caught(monkeypatch):
     monkeypatch.setattr(
-        dppro,
+        projected,
         "clip_projected",
         lambda exact, exponent, radius: projected.exact_lattice(exact, projected.clip_exponent(radius)),
     )

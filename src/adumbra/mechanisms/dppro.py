@@ -15,35 +15,35 @@ Limits      One row is released with noise for one row: at small epsilon single 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from adumbra.data.batch import Batch, SetBatch
-from adumbra.data.bounds import clip_projected
-from adumbra.data.matrices import FAMILIES, PublicMatrix, public_matrix
+from adumbra.data.matrices import PublicMatrix, public_matrix
 from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
-from adumbra.mechanisms.base import Calibrated, Draft, Noise, Plan, calibrate_gaussian, stream_of
+from adumbra.mechanisms.base import Calibrated, Draft, Plan, calibrate_gaussian
 from adumbra.mechanisms.forecast import forecast
 from adumbra.mechanisms.projected import (
     CLIP_TAIL,
     CLIPPED_BITS,
-    EXACT_EXPONENT,
+    PURPOSE,
     ROUNDED_BITS,
+    AnyBatch,
     RowSpace,
-    arrow_schema,
     clip_exponent,
     clip_radius,
     default_family,
-    exact_lattice,
+    distance_model,
+    exact_rows,
     natural_exponent,
-    record_batches,
+    noise_entry,
+    released_rows,
+    require_projection,
     row_space,
 )
-from adumbra.numerics import Lattice, coarsen, sqrt_upper
-from adumbra.postprocess.distances import DistanceModel, NoiseLaw, gaussian_law
+from adumbra.numerics import Lattice, sqrt_upper
+from adumbra.postprocess.distances import NoiseLaw, gaussian_law
 from adumbra.privacy.calibration import gaussian_sigma
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.grant import Grant
@@ -53,7 +53,6 @@ from adumbra.relations import Unit
 from adumbra.statistics.projections import clipped_sensitivity, element_sensitivity
 
 METHOD = "dppro"
-PURPOSE = "rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +70,9 @@ class DPProConfig:
     distance_guess: float | None = None  # a public guess of a squared distance, for the plan alone
 
     def __post_init__(self) -> None:
-        require(self.n_components >= 1, f"n_components={self.n_components}: must be at least 1")
-        known = self.family in ("auto", *FAMILIES)
-        require(known, f"family={self.family}: unknown; use auto or one of {', '.join(FAMILIES)}")
+        require_projection(self.n_components, self.family, self.clip_tail)
         require_budget(self.epsilon, self.delta)
         require(self.delta > 0, "delta=0: DPPro's noise is Gaussian; give a delta, or use jl-laplace")
-        require(0.0 < self.clip_tail < 1.0, f"clip_tail={self.clip_tail}: must lie between 0 and 1")
         require(self.matrix_seed >= 0, f"matrix_seed={self.matrix_seed}: must be 0 or above")
 
 
@@ -92,6 +88,11 @@ def draw_matrix(config: DPProConfig, space: RowSpace) -> PublicMatrix:
     )
 
 
+def clip_of(config: DPProConfig, space: RowSpace, matrix: PublicMatrix) -> float:
+    """The public radius to which projected rows are shortened (row unit)."""
+    return clip_radius(matrix.family, space.width, config.n_components, config.clip_tail)
+
+
 def calibrate(config: DPProConfig, space: RowSpace, matrix: PublicMatrix) -> Calibrated:
     """Sigma and grid, in units of the row norm.
 
@@ -101,7 +102,7 @@ def calibrate(config: DPProConfig, space: RowSpace, matrix: PublicMatrix) -> Cal
     mu, rounding = mu_of(config.epsilon, config.delta), sqrt_upper(config.n_components)
     largest = space.largest(matrix)
     if space.unit is Unit.ROW:
-        radius = clip_radius(matrix.family, space.width, config.n_components, config.clip_tail)
+        radius = clip_of(config, space, matrix)
         l2 = clipped_sensitivity(radius, config.n_components).l2
         grid = clip_exponent(radius)
         return calibrate_gaussian(l2, mu, exponent=grid, rounding=rounding, bits=CLIPPED_BITS)
@@ -121,7 +122,7 @@ def plan(config: DPProConfig, schema: Schema) -> Plan:
     space = row_space(schema, config.row_norm)
     matrix = draw_matrix(config, space)
     noise = calibrate(config, space, matrix)
-    model = distance_model(space, matrix, noise)
+    model = distance_model(space, matrix, gaussian_law(noise.scale, 2.0**noise.exponent))
 
     def law(k: int) -> NoiseLaw:
         if space.unit is Unit.ELEMENT:
@@ -139,7 +140,7 @@ def plan(config: DPProConfig, schema: Schema) -> Plan:
         method=METHOD,
         guarantee=gaussian(config.epsilon, config.delta, space.unit, space.neighbours),
         purposes=(PURPOSE,),
-        noise=(noise_entry(noise),),
+        noise=(noise_entry(noise, "gaussian"),),
         expected=told.expected,
         notes=told.notes,
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
@@ -152,52 +153,19 @@ def release(source: Source, config: DPProConfig, *, engine: Engine, grant: Grant
     matrix = draw_matrix(config, space)
     noise = calibrate(config, space, matrix)
 
-    def noisy_rows(batch: Batch | SetBatch) -> Lattice:
-        exact = exact_rows(batch, space, matrix, config, noise.exponent)
+    law, is_row = gaussian_law(noise.scale, 2.0**noise.exponent), space.unit is Unit.ROW
+    k, radius = config.n_components, clip_of(config, space, matrix) if is_row else None
+
+    def noisy_rows(batch: AnyBatch) -> Lattice:
+        exact = exact_rows(batch, space, matrix, radius=radius, exponent=noise.exponent)
         return add_gaussian(exact, noise.scale, grant.key(PURPOSE, batch.noise_block))
 
-    function: Callable[[Batch], Lattice] = noisy_rows
-    blocks = engine.map_blocks(source, function, stage="noisy rows")
-    k = config.n_components
     return Draft(
-        tables={"data": stream_of(arrow_schema(k), record_batches(blocks, k))},
+        tables={"data": released_rows(source, noisy_rows, k, engine=engine)},
         arrays={"projection": matrix.to_float()},
         facts={
             "projection": "released as `projection` (d x k); the rows are encoded rows times it",
             "matrix_seed": config.matrix_seed,
-            "distances": distance_model(space, matrix, noise).to_facts(),
+            "distances": distance_model(space, matrix, law).to_facts(),
         },
-    )
-
-
-def exact_rows(
-    batch: Batch | SetBatch, space: RowSpace, matrix: PublicMatrix, config: DPProConfig, exponent: int
-) -> Lattice:
-    """The private value of one block, on the grid that the noise was calibrated for."""
-    product = space.exact(batch, matrix)
-    if space.unit is Unit.ELEMENT:
-        return exact_lattice(product, exponent)
-    radius = clip_radius(matrix.family, space.width, config.n_components, config.clip_tail)
-    return coarsen(clip_projected(product, EXACT_EXPONENT, radius), exponent)
-
-
-def distance_model(space: RowSpace, matrix: PublicMatrix, noise: Calibrated) -> DistanceModel:
-    """How to read distances off the release."""
-    return DistanceModel(
-        family=matrix.family,
-        n_features=matrix.n_features,
-        n_components=matrix.n_components,
-        noise=gaussian_law(noise.scale, 2.0**noise.exponent),
-        unit=space.norm,
-    )
-
-
-def noise_entry(noise: Calibrated) -> Noise:
-    """The noise as the card prints it."""
-    return Noise(
-        purpose=PURPOSE,
-        distribution="gaussian",
-        scale=noise.scale,
-        sensitivity=noise.sensitivity,
-        grid=2.0**noise.exponent,
     )

@@ -17,37 +17,37 @@ Limits      As DPPro. The label column is left out.
 
 import hashlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from adumbra.data.batch import Batch, SetBatch
-from adumbra.data.bounds import clip_projected
-from adumbra.data.matrices import FAMILIES, PublicMatrix, matrix_from_words, public_matrix
+from adumbra.data.matrices import PublicMatrix, matrix_from_words, public_matrix
 from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
-from adumbra.mechanisms.base import Calibrated, Draft, Noise, Plan, calibrate_laplace, stream_of
+from adumbra.mechanisms.base import Calibrated, Draft, Plan, calibrate_laplace
 from adumbra.mechanisms.forecast import forecast
 from adumbra.mechanisms.projected import (
     CLIP_TAIL,
     CLIPPED_BITS,
-    EXACT_EXPONENT,
+    PURPOSE,
     ROUNDED_BITS,
+    AnyBatch,
     RowSpace,
-    arrow_schema,
     clip_exponent,
     clip_radius,
     default_family,
-    exact_lattice,
+    distance_model,
+    exact_rows,
     natural_exponent,
-    record_batches,
+    noise_entry,
+    released_rows,
+    require_projection,
     row_space,
 )
-from adumbra.numerics import Lattice, coarsen
-from adumbra.postprocess.distances import DistanceModel, NoiseLaw, laplace_law
+from adumbra.numerics import Lattice
+from adumbra.postprocess.distances import NoiseLaw, laplace_law
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import pure, require_budget
 from adumbra.privacy.keys import NoiseKey
@@ -57,7 +57,6 @@ from adumbra.statistics.projections import clipped_sensitivity, element_sensitiv
 
 METHOD = "jl-laplace"
 MATRIX = "matrix"  # purpose of the key that the secret matrix is drawn from
-PURPOSE = "rows"
 STEADY = ("sparse", "rademacher", "identity")  # every draw has the same L1 norm in every row
 
 
@@ -75,14 +74,11 @@ class JLLaplaceConfig:
     distance_guess: float | None = None  # a public guess of a squared distance, for the plan alone
 
     def __post_init__(self) -> None:
-        require(self.n_components >= 1, f"n_components={self.n_components}: must be at least 1")
-        known = self.family in ("auto", *FAMILIES)
-        require(known, f"family={self.family}: unknown; use auto or one of {', '.join(FAMILIES)}")
+        require_projection(self.n_components, self.family, self.clip_tail)
         require_budget(self.epsilon, self.delta)
         require(
             self.delta == 0, f"delta={self.delta}: the guarantee is pure; leave it out, or use dppro"
         )
-        require(0.0 < self.clip_tail < 1.0, f"clip_tail={self.clip_tail}: must lie between 0 and 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +87,11 @@ class LaplaceNoise:
 
     calibrated: Calibrated
     radius: float | None  # None: the exact product is released without a clip
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The noise as distances see it."""
+        return laplace_law(self.calibrated.scale, 2.0**self.calibrated.exponent)
 
 
 def draw_matrix(config: JLLaplaceConfig, space: RowSpace, key: NoiseKey) -> PublicMatrix:
@@ -152,7 +153,7 @@ def plan(config: JLLaplaceConfig, schema: Schema) -> Plan:
     space = row_space(schema, config.row_norm)
     matrix = preview_matrix(config, space)
     noise = calibrate(config, space, matrix)
-    model = distance_model(space, matrix, noise.calibrated)
+    model = distance_model(space, matrix, noise.law)
     here = noise.calibrated.scale
 
     def law(k: int) -> NoiseLaw:
@@ -180,7 +181,7 @@ def plan(config: JLLaplaceConfig, schema: Schema) -> Plan:
         method=METHOD,
         guarantee=pure(config.epsilon, space.unit, space.neighbours),
         purposes=(MATRIX, PURPOSE),
-        noise=(noise_entry(noise.calibrated),),
+        noise=(noise_entry(noise.calibrated, "laplace"),),
         expected=told.expected,
         notes=(*told.notes, *doubt),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
@@ -192,51 +193,17 @@ def release(source: Source, config: JLLaplaceConfig, *, engine: Engine, grant: G
     space = row_space(source.schema, config.row_norm)
     matrix = draw_matrix(config, space, grant.key(MATRIX))
     noise = calibrate(config, space, matrix)
+    calibrated = noise.calibrated
 
-    def noisy_rows(batch: Batch | SetBatch) -> Lattice:
-        exact = exact_rows(batch, space, matrix, noise)
-        return add_laplace(exact, noise.calibrated.scale, grant.key(PURPOSE, batch.noise_block))
+    def noisy_rows(batch: AnyBatch) -> Lattice:
+        exact = exact_rows(batch, space, matrix, radius=noise.radius, exponent=calibrated.exponent)
+        return add_laplace(exact, calibrated.scale, grant.key(PURPOSE, batch.noise_block))
 
-    function: Callable[[Batch], Lattice] = noisy_rows
-    blocks = engine.map_blocks(source, function, stage="noisy rows")
-    k = config.n_components
     return Draft(
-        tables={"data": stream_of(arrow_schema(k), record_batches(blocks, k))},
-        noise=(noise_entry(noise.calibrated),),
+        tables={"data": released_rows(source, noisy_rows, config.n_components, engine=engine)},
+        noise=(noise_entry(calibrated, "laplace"),),
         facts={
             "projection": "secret: drawn once, never written; the guarantee holds as if it were public",
-            "distances": distance_model(space, matrix, noise.calibrated).to_facts(),
+            "distances": distance_model(space, matrix, noise.law).to_facts(),
         },
-    )
-
-
-def exact_rows(
-    batch: Batch | SetBatch, space: RowSpace, matrix: PublicMatrix, noise: LaplaceNoise
-) -> Lattice:
-    """The private value of one block, on the grid that the noise was calibrated for."""
-    product = space.exact(batch, matrix)
-    if noise.radius is None:
-        return exact_lattice(product, noise.calibrated.exponent)
-    return coarsen(clip_projected(product, EXACT_EXPONENT, noise.radius), noise.calibrated.exponent)
-
-
-def distance_model(space: RowSpace, matrix: PublicMatrix, noise: Calibrated) -> DistanceModel:
-    """How to read distances off the release."""
-    return DistanceModel(
-        family=matrix.family,
-        n_features=matrix.n_features,
-        n_components=matrix.n_components,
-        noise=laplace_law(noise.scale, 2.0**noise.exponent),
-        unit=space.norm,
-    )
-
-
-def noise_entry(noise: Calibrated) -> Noise:
-    """The noise as the card prints it."""
-    return Noise(
-        purpose=PURPOSE,
-        distribution="laplace",
-        scale=noise.scale,
-        sensitivity=noise.sensitivity,
-        grid=2.0**noise.exponent,
     )

@@ -6,11 +6,11 @@
 Released numbers are in units of `RowSpace.norm` (1 for the element unit), so that they lie on a
 power-of-two grid; `postprocess.distances` multiplies squared distances back.
 
-Proof       projected.proof.md, of `row_space`, `RowSpace.exact`.
+Proof       projected.proof.md, of `row_space`, `RowSpace.exact`, `exact_rows`.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,21 +18,35 @@ import pyarrow as pa
 from scipy.special import betainccinv, chdtri
 
 from adumbra.data.batch import Batch, SetBatch
-from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, project
+from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, clip_projected, project
 from adumbra.data.encode import Encoder
-from adumbra.data.matrices import PublicMatrix
+from adumbra.data.matrices import FAMILIES, PublicMatrix
 from adumbra.data.schema import Schema
 from adumbra.data.set_rows import bound_set_elements, bound_sets, project_sets
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
 from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.mechanisms.base import Calibrated, Noise, stream_of
 from adumbra.numerics import MATRIX_BITS, ROW_BITS, Array, Ints, Lattice, coarsen
+from adumbra.postprocess.distances import DistanceModel, NoiseLaw
 from adumbra.relations import Neighbours, Unit
+from adumbra.release.storage import TableStream
 
+PURPOSE = "rows"  # of the noise of both, a key for each block of 4,096 rows
 EXACT_EXPONENT = -(ROW_BITS + MATRIX_BITS)  # x R is exact on this grid
 CLIP_TAIL = 1e-3  # share of rows that the radius is expected to shorten, over the draw of the matrix
 ROUNDED_BITS = 30  # an exact product is rounded to noise * 2^-30 at most: one random word still suffices
 CLIPPED_BITS = 38  # a clipped row keeps its own grid (radius * 2^-22) down to noise of 2^16 radii
 
 AnyBatch = Batch | SetBatch
+
+
+def require_projection(n_components: int, family: str, clip_tail: float) -> None:
+    """The rules of what both configs ask."""
+    require(n_components >= 1, f"n_components={n_components}: must be at least 1")
+    known = family in ("auto", *FAMILIES)
+    require(known, f"family={family}: unknown; use auto or one of {', '.join(FAMILIES)}")
+    require(0.0 < clip_tail < 1.0, f"clip_tail={clip_tail}: must lie between 0 and 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +173,15 @@ def arrow_schema(n_components: int) -> pa.Schema:
     )
 
 
+def released_rows(
+    source: Source, noisy_rows: Callable[[AnyBatch], Lattice], n_components: int, *, engine: Engine
+) -> TableStream:
+    """Noisy rows, drawn block by block while they are written."""
+    function: Callable[[Batch], Lattice] = noisy_rows
+    blocks = engine.map_blocks(source, function, stage="noisy rows")
+    return stream_of(arrow_schema(n_components), record_batches(blocks, n_components))
+
+
 def record_batches(blocks: Iterator[Lattice], n_components: int) -> Iterator[pa.RecordBatch]:
     """Noisy blocks as they are written."""
     schema = arrow_schema(n_components)
@@ -180,3 +203,35 @@ def exact_lattice(exact: Array, exponent: int) -> Lattice:
     """The exact product, rounded to 2**exponent where that is coarser than its own grid."""
     units: Ints = exact.astype(np.int64)
     return coarsen(Lattice(units, EXACT_EXPONENT), exponent)
+
+
+def exact_rows(
+    batch: AnyBatch, space: RowSpace, matrix: PublicMatrix, *, radius: float | None, exponent: int
+) -> Lattice:
+    """The private value of one block, on the grid of its noise; clipped to a radius if there is one."""
+    product = space.exact(batch, matrix)
+    if radius is None:
+        return exact_lattice(product, exponent)
+    return coarsen(clip_projected(product, EXACT_EXPONENT, radius), exponent)
+
+
+def distance_model(space: RowSpace, matrix: PublicMatrix, law: NoiseLaw) -> DistanceModel:
+    """How to read distances off the release."""
+    return DistanceModel(
+        family=matrix.family,
+        n_features=matrix.n_features,
+        n_components=matrix.n_components,
+        noise=law,
+        unit=space.norm,
+    )
+
+
+def noise_entry(noise: Calibrated, distribution: str) -> Noise:
+    """The noise as the card prints it."""
+    return Noise(
+        purpose=PURPOSE,
+        distribution=distribution,
+        scale=noise.scale,
+        sensitivity=noise.sensitivity,
+        grid=2.0**noise.exponent,
+    )
