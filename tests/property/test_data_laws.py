@@ -182,8 +182,6 @@ def test_decode_undoes_encode(schema_and_rows, centred, order):
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=40) | st.text("0123456789 \n-x.", max_size=40).map(str.encode))
 def test_any_bytes_are_item_sets(body):
-    path = Path(tempfile.mkdtemp()) / "t.dat"
-    path.write_bytes(body)
     schema = Schema(items=ItemSpec(lower=2, upper=30), unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE)
     text = body.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     lines = text.split(b"\n")[: -1 if text.endswith(b"\n") or not text else None]
@@ -191,7 +189,10 @@ def test_any_bytes_are_item_sets(body):
     for line in lines:
         words = [word for word in line.split() if word.isdigit() and len(word) <= 10]
         expected.append(sorted({int(word) - 2 for word in words if 2 <= int(word) <= 30}))
-    batches = list(open_source(path, schema).batches(2))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.dat"
+        path.write_bytes(body)
+        batches = list(open_source(path, schema).batches(2))
     found = [b.indices[b.indptr[i] : b.indptr[i + 1]].tolist() for b in batches for i in range(len(b))]
     assert found == expected
     assert [batch.start for batch in batches] == list(range(0, len(lines), 2))
