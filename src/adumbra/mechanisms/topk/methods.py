@@ -8,7 +8,7 @@ Reference   Wang et al., IEEE Access 7, 2019, Algorithms 1, 2; Durfee and Rogers
 Proof       methods.proof.md, of `budget_of` and every function here that draws.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -86,25 +86,26 @@ def svt(run: Run) -> Chosen:
 
 def tps_em(run: Run) -> Chosen:
     """The unsafe zone by EM on its exact counts."""
-    noisy, exact = both_counts(run)
-    safe, zone = zones(noisy, run.k)
-    wanted = run.k - len(safe)
-    if len(zone) == wanted:
-        return _with_zone(safe, zone, zone, noisy)
-    best = zone[exponential(run, exact[zone], wanted)]
-    return _with_zone(safe, zone, best, noisy)
+    return two_phases(run, lambda exact, zone, wanted: zone[exponential(run, exact, wanted)])
 
 
 def tps_pfm(run: Run) -> Chosen:
     """The unsafe zone by PFM against the midst of two counts; filled up in noisy order."""
+
+    def compared(exact: Ints, zone: Ints, wanted: int) -> Ints:
+        return filled(pfm(run, exact, midway(exact, wanted), zone, wanted), zone, wanted)
+
+    return two_phases(run, compared)
+
+
+def two_phases(run: Run, choose: Callable[[Ints, Ints, int], Ints]) -> Chosen:
+    """The safe columns, and as many of the zone as are wanted, chosen by its exact counts."""
     noisy, exact = both_counts(run)
     safe, zone = zones(noisy, run.k)
     wanted = run.k - len(safe)
     if len(zone) == wanted:
         return _with_zone(safe, zone, zone, noisy)
-    threshold = midway(exact[zone], wanted)
-    best = filled(pfm(run, exact[zone], threshold, zone, wanted), zone, wanted)
-    return _with_zone(safe, zone, best, noisy)
+    return _with_zone(safe, zone, choose(exact[zone], zone, wanted), noisy)
 
 
 def tps_refine(run: Run) -> Chosen:
