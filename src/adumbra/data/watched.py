@@ -7,19 +7,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
 
-SET_COLUMNS = 256  # item sets are folded to this many columns before they are hashed
+SET_COLUMNS = 2**16  # wider item sets are folded to this many columns before they are hashed
+
+SeenRows = Array | csr_array  # whole numbers in float64: a table's rows, or the sparse rows of item sets
 
 
 class WatchedSource:
     """Delegates to a source; `see` gets each block of rows once, as integers of 0 to 2^15."""
 
-    def __init__(self, source: Source, see: Callable[[Array], None] = lambda _: None) -> None:
+    def __init__(self, source: Source, see: Callable[[SeenRows], None] = lambda _: None) -> None:
         self._source = source
         self.see = see
         self._seen = False
@@ -55,20 +58,19 @@ class WatchedSource:
             yield batch
         self._seen = self._seen or watching
 
-    def _quantised(self, piece: Batch | SetBatch) -> Array:
-        """Table rows as integers of 0 to 2^15; item sets as rows of 0 and 1, folded to a few columns."""
+    def _quantised(self, piece: Batch | SetBatch) -> SeenRows:
+        """Table rows as integers of 0 to 2^15; item sets as rows of 0 and 1, or folded with weights."""
         if isinstance(piece, Batch):
             table: Array = np.rint((piece.values - self._lower) * self._scale)
             return table
-        folded = np.zeros((len(piece), SET_COLUMNS))
-        rows = np.repeat(np.arange(len(piece)), piece.lengths)
-        np.add.at(folded, (rows, piece.indices % SET_COLUMNS), 1.0 + piece.indices // SET_COLUMNS)
-        return np.minimum(folded, 2.0**ROW_BITS)
+        weights = 1.0 + piece.indices // SET_COLUMNS  # the universe ends below 2^31: at most 2^15
+        entries = (weights, piece.indices % SET_COLUMNS, piece.indptr)
+        return csr_array(entries, shape=(len(piece), self.watched_columns))
 
     @property
     def watched_columns(self) -> int:
         """Columns of what the watcher sees."""
-        return SET_COLUMNS if self._schema.items is not None else max(len(self._schema.columns), 1)
+        return min(self.width, SET_COLUMNS) if self._schema.items else max(len(self._schema.columns), 1)
 
     def public_rows(self) -> int | None:
         """The source's own."""

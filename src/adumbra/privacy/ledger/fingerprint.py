@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from adumbra.errors import require
 from adumbra.numerics import EXACT, ROW_BITS, Array
@@ -47,12 +48,12 @@ class Fingerprint:
         self._rows = 0
         self._sketch: Words = np.empty(0, dtype=np.uint64)
 
-    def update(self, rows: Array) -> None:
-        """Take in a block of quantised rows: float64 integers of at most 2^15 (`BoundedRows.units`)."""
+    def update(self, rows: Array | csr_array) -> None:
+        """Take in a block of quantised rows, dense or sparse: float64 integers of at most 2^15."""
         lanes = np.ascontiguousarray((rows @ self._matrix).T).astype(np.int64).view(np.uint64)
         hashes = _mix(lanes, self._mixer, self._offset)
         self._total += hashes.sum(axis=1, dtype=np.uint64)
-        self._rows += len(rows)
+        self._rows += rows.shape[0]
         self._keep(hashes[0])
 
     def merge(self, other: "Fingerprint") -> None:
