@@ -127,9 +127,11 @@ def _into_ball(y: Array, limit: int) -> Array:
     near = np.flatnonzero(~(square <= safe * safe))  # not `>`: NaN and overflow are near too
     if len(near) == len(y):
         return _checked(_shortened(y, square, limit), limit)
-    units = np.rint(y)
-    units[near] = _checked(_shortened(y[near], square[near], limit), limit)
-    return units
+    shortened = y[near]
+    np.rint(y, out=y)
+    if len(near):
+        y[near] = _checked(_shortened(shortened, square[near], limit), limit)
+    return y
 
 
 def _shortened(y: Array, square: Array, limit: int) -> Array:

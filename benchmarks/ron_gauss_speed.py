@@ -1,0 +1,101 @@
+"""CPU time of a RON-Gauss release against reading the file and one projected Gram with numpy.
+
+    python benchmarks/ron_gauss_speed.py [--rows 500000] [--columns 300] [--components 32] [--repeat 5]
+
+Reference: pyarrow reads the Parquet file in batches, numpy takes Y = X W and Y.T @ Y. Both sides run
+in turn in one process, BLAS on one thread; the figure is the ratio of the best CPU times of all threads.
+The table is made from a fixed seed in a temporary folder.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from threadpoolctl import threadpool_limits
+
+from adumbra.data.schema import Schema
+from adumbra.data.sources import open_source
+from adumbra.engine.local import LocalEngine
+from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan, release
+from adumbra.privacy.grant import open_grant
+
+ROWS_A_PART = 50_000
+BATCH = 65_536
+
+
+def write_table(path, rows, columns):
+    rng = np.random.default_rng(0)
+    writer = None
+    for start in range(0, rows, ROWS_A_PART):
+        x = rng.uniform(-1.0, 1.0, (min(ROWS_A_PART, rows - start), columns))
+        part = pa.table({f"x{j}": x[:, j] for j in range(columns)})
+        writer = writer or pq.ParquetWriter(path, part.schema, compression="none", use_dictionary=False)
+        writer.write_table(part)
+    writer.close()
+
+
+def read(path):
+    """The file and nothing else, as numpy blocks."""
+    for batch in pq.ParquetFile(path).iter_batches(BATCH):
+        yield np.column_stack([column.to_numpy() for column in batch.columns])
+
+
+def reference(path, matrix):
+    gram = np.zeros((matrix.shape[1], matrix.shape[1]))
+    for x in read(path):
+        y = x @ matrix
+        gram += y.T @ y
+    return gram
+
+
+def ours(path, columns, components, **options):
+    schema = Schema.numeric(columns, -1.0, 1.0)
+    config = RONGaussConfig(
+        epsilon=1.0, delta=1e-6, n_components=components, synthetic_rows=1, **options
+    )
+    planned = plan(config, schema)
+    grant = open_grant("benchmark", planned.guarantee, planned.purposes, "")
+    return release(open_source(str(path), schema), config, engine=LocalEngine(), grant=grant)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--columns", type=int, default=300)
+    parser.add_argument("--components", type=int, default=32)
+    parser.add_argument("--repeat", type=int, default=5)
+    given = parser.parse_args()
+    rng = np.random.default_rng(1)
+    matrix = np.linalg.qr(rng.standard_normal((given.columns, given.components)))[0]
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+        path = Path(folder) / "table.parquet"
+        write_table(path, given.rows, given.columns)
+        size = (path, given.columns, given.components)
+        runs = {
+            "reading alone": lambda: [None for _ in read(path)],
+            "reading and numpy's projected Gram": lambda: reference(path, matrix),
+            "centring=private": lambda: ours(*size, output="projected"),
+            "centring=private, mean of all columns": lambda: ours(*size),
+            "centring=private, rescale=normalise": lambda: ours(*size, rescale="normalise"),
+            "centring=public": lambda: ours(*size, centring="public"),
+        }
+        best = dict.fromkeys(runs, np.inf)
+        for _ in range(given.repeat):
+            for name, run in runs.items():
+                started = time.process_time()
+                run()
+                best[name] = min(best[name], time.process_time() - started)
+    print(f"{given.rows:,} x {given.columns}, p={given.components}, best of {given.repeat}")
+    print(f"  {'':42s}{'CPU seconds':>12s}{'ratio':>8s}{'reads':>7s}")
+    base = best["reading and numpy's projected Gram"]
+    for name, seconds in best.items():
+        reads = 2 if "normalise" in name else 1
+        print(f"  {name:42s}{seconds:12.2f}{seconds / base:8.2f}{reads:7d}")
+
+
+if __name__ == "__main__":
+    main()
