@@ -1,27 +1,33 @@
-"""The moments synthesizer: train on synthetic rows, test on real ones, through the product's own path.
+"""The moments synthesizer and its rivals: train on synthetic rows, test on real ones, one door for all.
 
-    python benchmarks/utility/moments.py [--data ../shared/data] [--seeds 10] [--only adult,num50,...]
+    python benchmarks/utility/moments.py [--data ../shared/data] [--only adult,num50,...]
+        [--methods moments,ron-gauss,lda] [--seeds 10] [--out runs.jsonl]
 
 epsilon = 1 (adult also 0.1 and under add-remove), delta = 1e-6, replace-one unless said. The bounds of
-public data sets stand for declared ones. For each score: the mean over noise draws and half of a 95 %
-interval, the score of real data, CPU seconds of a release (plan, three passes, model, sampling).
+public data sets stand for declared ones. Every run is a release through plan, grant, engine and noise,
+with fresh noise, and is judged on the same split by the same judges. With --out each run is appended to
+a file and never repeated: start again to go on. Prints the mean over draws, half of a 95 % interval
+(Student), the score of real rows, and CPU seconds of a release (plan, passes, model, sampling).
 """
 
 import argparse
+import json
 import math
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy.stats import t as student
 
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.evaluate import tstr, utility
-from adumbra.mechanisms import moments
+from adumbra.mechanisms import lda, moments, ron_gauss
 from adumbra.mechanisms.moments_plan import MomentsConfig
 from adumbra.privacy.grant import open_grant
 from adumbra.relations import Neighbours, Unit
@@ -143,6 +149,7 @@ def regression(folder):
     return *split(table), schema_of(columns, "target")
 
 
+@cache
 def load(folder, name):
     if name.startswith("adult"):
         return adult(folder, ADD if "add-remove" in name else REPLACE)
@@ -171,20 +178,63 @@ def scores(synthetic, test, schema, name):
     return found
 
 
-def synthesize(table, schema, epsilon):
-    """One release through plan, grant, engine and noise; fresh noise every time."""
+def config_of(method, schema, rows, epsilon, seed):
+    """Every method at the same budget, with the schema's public numbers."""
+    budget = {"epsilon": epsilon, "delta": 1e-6}
     private = schema.neighbours is ADD
-    rows = {"sample_rows": table.num_rows, "rows_guess": table.num_rows} if private else {}
-    config = MomentsConfig(epsilon=epsilon, delta=1e-6, **rows)
-    planned = moments.plan(config, schema)
+    if method == "moments":
+        known = {"sample_rows": rows, "rows_guess": rows} if private else {}
+        return moments, MomentsConfig(**budget, **known)
+    if method == "lda":
+        known = {"synthetic_rows": rows, "expected_rows": rows} if private else {}
+        return lda, lda.LDAConfig(**budget, **known)
+    mode = "supervised" if schema.columns[schema.label_index].kind is Kind.NUMBER else "gmm"
+    known = {"synthetic_rows": rows} if private else {}
+    return ron_gauss, ron_gauss.RONGaussConfig(
+        **budget, mode=mode, expected_rows=rows, matrix_seed=seed, **known
+    )
+
+
+def synthesize(method, table, schema, epsilon, seed):
+    """One release through plan, grant, engine and noise; fresh noise every time."""
+    mechanism, config = config_of(method, schema, table.num_rows, epsilon, seed)
+    planned = mechanism.plan(config, schema)
     grant = open_grant("benchmark", planned.guarantee, planned.purposes, "benchmark")
-    return moments.release(open_source(table, schema), config, engine=LocalEngine(), grant=grant)
+    source = open_source(table, schema)
+    return mechanism.release(source, config, engine=LocalEngine(), grant=grant).tables["data"]
 
 
 NAMES = (
     "adult adult-eps0.1 adult-add-remove num14 num50 num100 num300 num784 gfe_user_a mnist_5k sylva "
     "isolet_1560 acs_ma2019 plants jester accidents_111 w8a pol"
 )
+METHODS = ("real", "moments", "ron-gauss", "lda")
+
+
+def run(name, method, seed, folder):
+    """One line of the results: the scores of one table, and the CPU seconds of making it."""
+    train, test, schema = load(folder, name)
+    epsilon = 0.1 if name.endswith("eps0.1") else 1.0
+    start = time.process_time()
+    table = train if method == "real" else synthesize(method, train, schema, epsilon, seed)
+    seconds = time.process_time() - start
+    return scores(table, test, schema, name) | {"CPU s": seconds}
+
+
+def show(name, runs):
+    """One line a score: every method with its interval."""
+    methods = [method for method in METHODS if runs.get(method)]
+    for score in runs[methods[0]][0]:
+        cells = []
+        for method in methods:
+            values = np.array([found[score] for found in runs[method] if score in found])
+            half = (
+                student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+                if len(values) > 1
+                else 0.0
+            )
+            cells.append(f"{method} {values.mean():.4f} +- {half:.4f} ({len(values)})")
+        print(f"{name:17s} {score:21s} " + "   ".join(cells), flush=True)
 
 
 def main():
@@ -192,23 +242,27 @@ def main():
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--only", default=NAMES.replace(" ", ","))
+    parser.add_argument("--methods", default="moments,ron-gauss,lda")
+    parser.add_argument("--out", type=Path, help="JSON lines, one a run; runs found there are kept")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)  # slow convergence of the judge's own models
+    done = {}
+    if arguments.out is not None and arguments.out.exists():
+        for line in arguments.out.read_text().splitlines():
+            entry = json.loads(line)
+            done[entry["data"], entry["method"], entry["seed"]] = entry["scores"]
     for name in arguments.only.split(","):
-        train, test, schema = load(arguments.data, name)
-        epsilon = 0.1 if name.endswith("eps0.1") else 1.0
-        real = scores(train, test, schema, name)
-        runs, seconds = [], []
-        for _ in range(arguments.seeds):
-            start = time.process_time()
-            synthetic = synthesize(train, schema, epsilon).tables["data"]
-            seconds.append(time.process_time() - start)
-            runs.append(scores(synthetic, test, schema, name))
-        for score in real:
-            values = np.array([run[score] for run in runs])
-            half = 1.96 * values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-            line = f"{name:17s} {score:21s} {values.mean():.4f} +- {half:.4f}   real {real[score]:.4f}"
-            print(f"{line}   {np.median(seconds):.1f} CPU s", flush=True)
+        wanted = [("real", 0)]
+        wanted += [(m, seed) for seed in range(arguments.seeds) for m in arguments.methods.split(",")]
+        for method, seed in wanted:
+            if (name, method, seed) not in done:
+                found = done[name, method, seed] = run(name, method, seed, arguments.data)
+                if arguments.out is not None:
+                    entry = {"data": name, "method": method, "seed": seed, "scores": found}
+                    with arguments.out.open("a") as file:
+                        file.write(json.dumps(entry) + "\n")
+        runs = {m: [v for (n, k, _), v in done.items() if (n, k) == (name, m)] for m in METHODS}
+        show(name, runs)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ from adumbra.postprocess.marginals import (
     cell_means,
     denoise_columns,
     fill,
+    heard,
     merge_cells,
+    merge_rare,
     project_simplex,
-    quiet,
     quota,
 )
 from adumbra.postprocess.matrices import root, shrink_means, shrink_rectangular, shrink_symmetric
@@ -63,10 +64,26 @@ def test_class_means_are_shrunk_along_the_covariance():
     noisy = truth + rng.normal(size=truth.shape)
     shares = np.full(4, 0.25)
     covariance = np.diag(np.r_[np.full(3, 50.0), np.full(97, 1.0)])
-    shrunk = shrink_means(noisy, covariance, np.ones(4), shares)
+    shrunk = shrink_means(noisy, covariance, np.ones(4), shares, 0.1)
     assert np.linalg.norm(shrunk - truth) < 0.6 * np.linalg.norm(noisy - truth)
-    assert not shrink_means(np.ones((1, 5)), np.eye(5), np.ones(1), np.ones(1)).any()
-    assert not shrink_means(np.zeros((2, 5)), np.eye(5), np.ones(2), np.full(2, 0.5)).any()
+    assert not shrink_means(np.ones((1, 5)), np.eye(5), np.ones(1), np.ones(1), 0.1).any()
+    assert not shrink_means(np.zeros((2, 5)), np.eye(5), np.ones(2), np.full(2, 0.5), 0.1).any()
+
+
+def test_means_that_spill_through_tilted_directions_are_taken_back():
+    """One strong direction carries the means; noise in the covariance tilts it, its estimate leaks."""
+    rng = np.random.default_rng(6)
+    width, entry = 200, 0.1
+    noise = rng.normal(size=(width, width)) * entry
+    covariance = np.diag(np.r_[9.0, np.full(width - 1, 0.01)]) + (noise + noise.T) / np.sqrt(2.0)
+    truth = np.zeros((2, width))
+    truth[:, 0] = [-1.0, 1.0]
+    shares, sigmas = np.full(2, 0.5), np.full(2, 1e-3)
+    vectors = np.linalg.eigh(covariance)[1]
+    found = shrink_means(truth, covariance, sigmas, shares, entry) @ vectors
+    blind = shrink_means(truth, covariance, sigmas, shares, 1e-9) @ vectors
+    assert abs(found[1, -1]) > 0.9
+    assert np.linalg.norm(found[:, :-10]) < 0.5 * np.linalg.norm(blind[:, :-10])
 
 
 def test_root_of_an_indefinite_matrix_is_that_of_its_positive_part():
@@ -99,12 +116,16 @@ def test_columns_with_like_cells_are_denoised_together():
     assert cleaned[-1] is noisy[-1]
 
 
-def test_cells_that_noise_explains_are_emptied():
+def test_cells_that_noise_explains_are_not_heard():
     counts = np.array([[100.0, 3.0, -2.0], [90.0, 1.0, 1.0]])
-    assert quiet(counts, 2.0, 2.0).tolist() == [[100.0, 0.0, 0.0], [90.0, 0.0, 0.0]]
-    silent = np.array([1.0, -1.0])
-    assert quiet(silent, 9.0, 2.0) is silent
-    assert quiet(np.array([50.0, 1.0]), 2.0, 2.0).tolist() == [50.0, 0.0]
+    assert heard(counts, 2.0, 2.0).tolist() == [True, False, False]
+    assert heard(np.array([[1.0, -1.0]]), 9.0, 2.0).tolist() == [True, True]
+
+
+def test_rare_levels_share_the_last_group():
+    assert merge_rare(np.array([9.0, 1.0, 8.0, 2.0]), 3.0).tolist() == [0, 2, 1, 2]
+    assert merge_rare(np.array([9.0, 8.0]), 3.0).tolist() == [0, 1]
+    assert merge_rare(np.array([1.0, 2.0]), 3.0).tolist() == [0, 0]
 
 
 def test_merged_cells_are_neighbours_and_heavy_enough():

@@ -22,14 +22,15 @@ from adumbra.postprocess.marginals import (
     cell_means,
     denoise_columns,
     fill,
+    heard,
     merge_cells,
+    merge_rare,
     project_simplex,
-    quiet,
 )
 from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
 
 _HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
-_BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations
+_BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
 _CALIBRATION_ROWS = 8192
 _ROUNDS = (1, 6)  # of calibration: numbers (ranks bend little), categories
 _SMALL_CLASS = 20.0  # a class below 1/20 of the average size is drawn toward the mean of all
@@ -74,9 +75,10 @@ def read_marginals(plan: Design, histograms: list[Array], sigma: float, rows: in
             laws.append(project_simplex(next(cleaned), total) / total)
             continue
         joint = histogram.reshape(plan.classes, feature.cells)
-        if feature.edges is not None:
-            joint = quiet(joint, sigma, _HEARD)
-        laws.append(_conditional(joint, shares, total, sigma))
+        is_heard = heard(joint, sigma, _HEARD) if feature.edges is not None else slice(None)
+        law = np.zeros_like(joint)
+        law[:, is_heard] = _conditional(joint[:, is_heard], shares, total, sigma)
+        laws.append(law)
     return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=tuple(laws))
 
 
@@ -108,10 +110,11 @@ def read_centre(plan: Design, marginals: Marginals, sigma: float) -> Centre:
         starts.append(width)
         if feature.is_levels:
             pooled = marginals.class_shares @ law
-            group = np.arange(feature.cells, dtype=np.int64)
+            least = _BIN_SIGMAS * sigma * math.sqrt(plan.classes)
             if feature.edges is not None:
-                least = _BIN_SIGMAS * sigma * math.sqrt(plan.classes)
                 group = merge_cells(pooled * marginals.rows, BIN_PARTS, least)
+            else:
+                group = merge_rare(pooled * marginals.rows, least)
             means.append(np.bincount(group, pooled))
         else:
             group = np.empty(0, np.int64)
@@ -182,6 +185,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         total = product / marginals.rows - np.outer(overall[run], overall[run])
         stretch = _stretch(total, variances[run])
         total *= stretch
+        entry = stretch * gram.sigma / marginals.rows  # standard deviation of a covariance
         _set_levels(total, blocks, run, marginals.class_shares)
         numbers = np.flatnonzero(is_number[run])
         if len(numbers):
@@ -190,10 +194,10 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
                 observed[:, places] * math.sqrt(stretch),
                 total[np.ix_(numbers, numbers)],
                 variances[places],
-                gram.class_sigma * math.sqrt(stretch),
+                (gram.class_sigma * math.sqrt(stretch), entry),
                 marginals,
             )
-        shrunk, kept = shrink_symmetric(total, stretch * gram.sigma / marginals.rows)
+        shrunk, kept = shrink_symmetric(total, entry)
         between = (means[:, run].T * marginals.class_shares) @ means[:, run]
         covariances.append(_with_rest(shrunk - between, between, variances[run], is_number[run]))
         rank += kept
@@ -242,14 +246,21 @@ def _set_levels(total: Array, blocks: tuple[Block, ...], run: slice, shares: Arr
 
 
 def _number_means(
-    observed: Array, covariance: Array, variances: Array, sigma: float, marginals: Marginals
+    observed: Array,
+    covariance: Array,
+    variances: Array,
+    sigma: tuple[float, float],
+    marginals: Marginals,
 ) -> Array:
-    """Class means of numbers around the overall mean, shrunk; nearly empty classes most."""
+    """Class means of numbers around the overall mean, shrunk; nearly empty classes most.
+
+    `sigma` is the noise of a class sum, and of an entry of the covariance.
+    """
     centred = observed - marginals.class_shares @ observed
     sizes = _sizes(marginals)
-    sigmas = sigma / sizes
+    sigmas = sigma[0] / sizes
     trust = np.minimum(1.0, _SMALL_CLASS * len(sizes) * sizes / sizes.sum())
-    shrunk = shrink_means(centred * trust[:, None], covariance, sigmas, marginals.class_shares)
+    shrunk = shrink_means(centred * trust[:, None], covariance, sigmas, marginals.class_shares, sigma[1])
     return shrunk * _column_trust(
         shrunk, variances, float(marginals.class_shares @ sigmas**2), marginals
     )
@@ -327,8 +338,6 @@ def _values(model: MomentsModel, decoded: Decoded, place: int, rng: np.random.Ge
     limits = (codes, codes) if feature.edges is None else cell_limits(feature.edges, feature.is_integer)
     if not feature.is_levels:
         return _whole(fill(part, law, limits), feature)
-    if feature.edges is None:
-        return part.astype(np.float64)
     groups, values = model.centre.groups[place], np.empty(len(part))
     for code in range(model.plan.classes):
         for group in range(int(groups.max()) + 1):

@@ -23,10 +23,11 @@ ROWS_GUESS = 10_000  # where the number of rows is private and nobody guessed it
 MOST_CLASSES = 64  # a label with more levels is an ordinary column
 BLOCK_WIDTH = 3_000  # wider Grams are cut into blocks of this many encoded columns
 RADIUS_CELLS = 64
-SCORE_CELLS, FINE_CELLS, BIN_PARTS = 16, 32, 16
+SCORE_CELLS, FINE_CELLS, BIN_PARTS = 16, 32, 8
 MOST_BINNED = 16  # numbers are cut into bins beside as many categories, if at most this many ...
 BINNED_NOISE = 8.0  # ... and the noise of a pair's cell is below this many times its expected count
-CLIP_QUANTILES = (0.5, 0.9)  # of the row norms: noisy and quiet Grams
+CLIP_QUANTILES = (0.5, 0.9)  # of the row norms: noisy and quiet Grams ...
+NOISY_EDGE = 0.001  # ... that is, with a noise edge above this part of the trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +121,7 @@ def design(config: MomentsConfig, schema: Schema, rows: int | None) -> Design:
     is_binned = numeric <= levels and _is_binned(config, columns, numeric, count)
     is_binned = is_binned if config.numbers == "auto" else config.numbers == "bins"
     features = _features(schema, label, is_binned)
-    has_levels = any(f.is_levels for f in features)
-    share = config.marginal_share or (0.75 if has_levels else 0.18)
+    share = config.marginal_share or _histogram_share(config, features, count)
     # Categories learn their classes from the histograms; numbers learn them from the Gram.
     weight = 0.3 if all(f.is_levels for f in features) else math.sqrt(0.5)
     plan = Design(
@@ -133,7 +133,7 @@ def design(config: MomentsConfig, schema: Schema, rows: int | None) -> Design:
         label_units=round(weight * 2**ROW_BITS),
         quantile=CLIP_QUANTILES[1],
     )
-    noisy = relative_edge(config, plan, plan.widest()) > 0.02
+    noisy = relative_edge(config, plan, plan.widest()) > NOISY_EDGE
     return plan if not noisy else _with_quantile(plan, CLIP_QUANTILES[0])
 
 
@@ -184,6 +184,17 @@ def _is_binned(config: MomentsConfig, columns: int, numeric: int, rows: int) -> 
     """Whether numbers may be cut into bins: few of them, and pairs of bins stand out of the noise."""
     pair_noise = 0.7 * columns / (rough_mu(config) * 0.5)
     return numeric <= MOST_BINNED and pair_noise * BIN_PARTS**2 / rows <= BINNED_NOISE
+
+
+def _histogram_share(config: MomentsConfig, features: tuple[Feature, ...], rows: int) -> float:
+    """The histograms' part of the budget: less, the more their cells would drown in noise anyhow.
+
+    Errors of histograms and of the Gram both grow with sqrt(columns) / (rows mu), so that the best
+    parts hardly depend on either; but a cell whose noise exceeds its rows is worth nothing.
+    """
+    most = 0.7 if any(f.is_levels for f in features) else 0.35
+    sigma = math.sqrt(2.0 * (len(features) + 1) / most) / rough_mu(config)
+    return most / (1.0 + (sigma * SCORE_CELLS / rows) ** 2)
 
 
 def _features(schema: Schema, label: int | None, is_binned: bool) -> tuple[Feature, ...]:

@@ -2,8 +2,8 @@
 
 project      to the simplex: the nearest distribution in L2
 denoise      many columns with like cells: a common shape plus singular directions above the noise
-quiet        cells that the noise alone explains are emptied, so that tails stay empty
-merge        neighbouring cells joined until each holds a share of the rows (for one-hot encoding)
+heard        cells that the noise alone does not explain; the others stay empty, or tails would fill
+merge        neighbouring cells joined until each holds a share of the rows, rare levels joined to one
 fill         ranks to values: exactly the distribution's own share of rows in each cell
 """
 
@@ -42,14 +42,10 @@ def denoise_columns(histograms: list[Array], sigma: float) -> list[Array]:
     return cleaned
 
 
-def quiet(histogram: Array, sigma: float, level: float) -> Array:
-    """The histogram (classes x cells) with the cells emptied whose total is below level x its noise."""
-    counts = np.atleast_2d(histogram)
-    totals = counts.sum(axis=0)
-    is_heard = totals >= level * sigma * np.sqrt(len(counts))
-    if not is_heard.any():
-        return histogram
-    return np.asarray(np.where(is_heard, counts, 0.0)).reshape(histogram.shape)
+def heard(histogram: Array, sigma: float, level: float) -> Array:
+    """Which cells (classes x cells) have a total of at least level x its noise; all, if none has."""
+    is_heard = histogram.sum(axis=0) >= level * sigma * np.sqrt(len(histogram))
+    return np.asarray(is_heard | ~is_heard.any())
 
 
 def merge_cells(weights: Array, parts: int, least: float) -> Ints:
@@ -65,6 +61,13 @@ def merge_cells(weights: Array, parts: int, least: float) -> Ints:
     if held < least and group > 0:
         groups[groups == group] = group - 1
     return groups
+
+
+def merge_rare(weights: Array, least: float) -> Ints:
+    """The group of each level: levels below `least` are one group, the last."""
+    is_rare = weights < least
+    groups = np.where(is_rare, np.sum(~is_rare), np.cumsum(~is_rare) - 1)
+    return np.asarray(groups, np.int64)
 
 
 def cell_means(edges: Array, is_integer: bool) -> Array:

@@ -38,27 +38,50 @@ def shrink_rectangular(matrix: Array, sigma: float) -> tuple[Array, int]:
     return np.asarray((left * shrunk) @ right), int((shrunk > 0).sum())
 
 
-def shrink_means(means: Array, covariance: Array, sigmas: Array, shares: Array) -> Array:
+def shrink_means(means: Array, covariance: Array, sigmas: Array, shares: Array, entry: float) -> Array:
     """Centred class means (L x d) with noise sigma_c an entry, shrunk along the covariance's directions.
 
     Directions are taken from the largest noisy eigenvalue down, in runs that grow by half: a run whose
     power is mostly noise is shrunk with it, so no direction is cut because of its own noise alone.
+    Noise of standard deviation `entry` in the covariance tilts its directions, so that means spill from
+    those above the noise edge into the others; what that explains counts as noise there.
     """
     classes, width = means.shape
     if classes < 2:
         return np.zeros_like(means)
-    _, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
-    along = means @ vectors[:, ::-1]
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    along = means @ vectors
     power = shares @ along**2
     noise = float(shares @ sigmas**2) * (classes - 1) / classes
+    kept, spill = _spill(values, np.maximum(power - noise, 0.0), entry)
     factors = np.zeros(width)
     start, step = 0, max(classes, 4)
     while start < width:
         run = slice(start, min(start + step, width))
         observed = float(power[run].mean())
-        factors[run] = max(0.0, 1.0 - noise / observed) if observed > 0.0 else 0.0
+        blamed = noise + (spill if start >= kept else 0.0)
+        factors[run] = max(0.0, 1.0 - blamed / observed) if observed > 0.0 else 0.0
         start, step = start + step, step + step // 2
-    return np.asarray((along * factors) @ vectors[:, ::-1].T)
+    return np.asarray((along * factors) @ vectors.T)
+
+
+def _spill(values: Array, power: Array, entry: float) -> tuple[int, float]:
+    """Directions above the noise edge, and the power that their tilt moves into every other one.
+
+    A noisy eigenvalue w comes from l = (w + sqrt(w^2 - edge^2)) / 2; the squared sine of its tilt is
+    (edge / 2 l)^2, spread over the other directions. It does no harm where these vary as much as l.
+    """
+    width = len(values)
+    edge = noise_edge(entry, width)
+    above = values[values > edge]
+    if len(above) == 0:
+        return 0, 0.0
+    shrunk = np.sqrt(above**2 - edge**2)
+    true = (above + shrunk) / 2.0
+    rest = max(float(values.sum() - shrunk.sum()), 0.0) / max(width - len(above), 1)
+    harm = np.maximum(1.0 - rest / true, 0.0) ** 2
+    return len(above), float(power[: len(above)] @ ((edge / (2.0 * true)) ** 2 * harm)) / width
 
 
 def root(covariance: Array) -> Array:
