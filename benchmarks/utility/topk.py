@@ -2,6 +2,7 @@
 
     python benchmarks/utility/topk.py DATA_FOLDER [--runs 20] [--out FILE.csv] [--figures docs/figures]
     python benchmarks/utility/topk.py --from FILE.csv [FILE.csv ...]      # tables of stored runs
+    python benchmarks/utility/topk.py DATA_FOLDER --neighbours replace-one --arms frefirst em gaussian
 
 DATA_FOLDER holds NAME.parquet files with a column `items` of lists. Every release goes through the
 product's own path (exact noise under a fresh grant); only the exact sums are kept between runs.
@@ -68,15 +69,13 @@ class KeptEngine:
         return self.kept[statistic]
 
 
-def load(path):
+def load(path, neighbours):
     """The sets with items renumbered 0, 1, ... : the universe (which items exist) is taken as public."""
     lists = pq.read_table(path, columns=["items"])["items"].combine_chunks()
     values = lists.flatten().to_numpy()
     universe, codes = np.unique(values, return_inverse=True)
     renumbered = pa.ListArray.from_arrays(lists.offsets, pa.array(codes, pa.int32()))
-    schema = Schema(
-        unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, items=ItemSpec(upper=len(universe) - 1)
-    )
+    schema = Schema(unit=Unit.ROW, neighbours=neighbours, items=ItemSpec(upper=len(universe) - 1))
     return open_source(pa.table({"items": renumbered}), schema)
 
 
@@ -93,15 +92,17 @@ def their_columns(source, engine, k, epsilon, method, shares, target):
     return method(published.prepare(source, k, epsilon, shares, engine=engine, grant=grant), target)
 
 
-def measure(folder, runs, out, names, arms):
+def measure(given):
     """Write one line a (data, k, epsilon, arm) with all F-scores."""
+    folder, runs, out, names, arms = given.folder, given.runs, given.out, given.data, given.arms
     with Path(out).open("w", newline="") as stream:
         lines = csv.writer(stream)
         lines.writerow(["data", "k", "epsilon", "arm", "seconds", *range(runs)])
         for name in names:
-            source, engine = load(Path(folder) / f"{name}.parquet"), KeptEngine()
+            relation = Neighbours(given.neighbours)
+            source, engine = load(Path(folder) / f"{name}.parquet", relation), KeptEngine()
             counts = engine.fold(source, item_rows, ItemCounts(width=source.width), stage="count").units
-            for k in KS:
+            for k in given.k:
                 exact = published.true_columns(counts, k)
                 for epsilon in EPSILONS:
                     for arm in arms:
@@ -242,13 +243,15 @@ def main():
     parser.add_argument("--out", default="topk_utility.csv")
     parser.add_argument("--data", nargs="*", default=DATA)
     parser.add_argument("--arms", nargs="*", default=[*OURS, *THEIRS])
+    parser.add_argument("--k", nargs="*", type=int, default=KS)
+    parser.add_argument("--neighbours", choices=("add-remove", "replace-one"), default="add-remove")
     parser.add_argument("--from", dest="stored", nargs="+")
     parser.add_argument("--figures")
     given = parser.parse_args()
     if given.stored is None:
         if given.folder is None:
             parser.error("give a folder of data, or --from a stored run")
-        measure(given.folder, given.runs, given.out, given.data, given.arms)
+        measure(given)
     table = read(given.stored or [given.out])
     show(table)
     if given.figures:

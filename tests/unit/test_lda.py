@@ -11,6 +11,7 @@ from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms import box_release, lda
 from adumbra.mechanisms.box_release import LARGEST_BITS, calibrate_moments
 from adumbra.mechanisms.lda import LDAConfig
+from adumbra.postprocess.subspace import class_moments
 from adumbra.privacy.conversion import mu_of
 from adumbra.relations import Neighbours, Unit
 from adumbra.statistics.box_moments import BoxMoments, Kind, shape_of, sigma_factors
@@ -24,6 +25,7 @@ BUDGETS = [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}]
     [
         ({"epsilon": 0.0}, "epsilon=0.0"),
         ({"epsilon": 1.0, "floor": -1.0}, "floor=-1.0"),
+        ({"epsilon": 1.0, "loss": "auto"}, "loss='auto': must be one of squared, absolute"),
         ({"epsilon": 1.0, "synthetic_rows": 0}, "synthetic_rows=0"),
         ({"epsilon": 1.0, "expected_rows": 0}, "expected_rows=0"),
     ],
@@ -122,13 +124,18 @@ def test_the_plan_tells_the_error():
     assert plan.purposes == (box_release.PURPOSE,)
 
 
-def test_the_loss_follows_the_noise():
-    assert lda.settled_loss("auto", 0.051) == "absolute"
-    assert lda.settled_loss("auto", 0.049) == "squared"
-    assert lda.settled_loss("squared", 1.0) == "squared"
-    noisy = draft_of(table(300), mixed(), LDAConfig(epsilon=0.1, synthetic_rows=5))
-    clear = draft_of(table(9000), mixed(), LDAConfig(epsilon=50.0, synthetic_rows=5))
-    assert (noisy.facts["loss"], clear.facts["loss"]) == ("absolute", "squared")
+def test_covariances_within_two_deviations_of_their_noise_are_taken_for_none():
+    rows, sigma = 1000.0, 10.0  # of a sum: 0.01 of an average
+    matrix = np.diag([200.0, 200.0, 200.0, rows])
+    matrix[0, 1] = matrix[1, 0] = 19.0
+    matrix[0, 2] = matrix[2, 0] = 60.0
+    low = np.full(3, -0.5)
+    moments = class_moments(matrix, rows, low, -low, sigma=sigma, edge=0.0)
+    assert moments.second[0, 1] == 0.0
+    assert moments.second[0, 2] == pytest.approx(0.06 * (1 - (2 / 6) ** 2))
+    assert np.diag(moments.second) == pytest.approx([0.2] * 3)
+    lifted = class_moments(matrix, rows, low, -low, sigma=sigma, edge=0.17)
+    assert np.linalg.eigvalsh(lifted.second).min() == pytest.approx(0.17)
 
 
 def test_an_empty_table_is_a_release_too():

@@ -146,7 +146,7 @@ class LDAPublisher(_Publisher):
         classes: ArrayLike | None = None,
         schema: Schema | None = None,
         neighbours: str = "replace-one",
-        loss: Literal["auto", "squared", "absolute"] = "auto",
+        loss: Loss = "squared",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -170,14 +170,13 @@ class LDAPublisher(_Publisher):
         self.class_shares_, self.class_means_ = self.moments_.shares, self.moments_.means
         self.covariance_ = self.moments_.within()
         self.noise_scale_ = planned.noise[0].scale
-        self.loss_: Loss = "absolute" if draft.facts["loss"] == "absolute" else "squared"
         return self
 
     def sample(self, n_samples: int) -> pa.Table | tuple[Array, Array]:
         """Synthetic rows: a table, or (X, y) for arrays; the same rows for the same number."""
         require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
         rows, codes = greedy_rows(
-            greedy_targets(self.moments_, self.encoder_), n_samples, loss=self.loss_
+            greedy_targets(self.moments_, self.encoder_), n_samples, loss=self.loss
         )
         table = decode_rows(self.encoder_, rows, labels=codes)
         if self.schema is not None:

@@ -1,7 +1,7 @@
 """Publish rows that keep what linear discriminant analysis sees: class means and a pooled covariance.
 
     1  class sums, class counts and the pooled second moment, jointly, with noise (`box_release`)
-    2  means = sums / counts; covariance shrunk by its noise, eigenvalues lifted to the noise's edge
+    2  means = sums / counts; covariance shrunk by its noise, eigenvalues lifted to a part of its edge
     3  synthetic rows whose moments follow these (`postprocess.greedy`), in the schema's own columns
 
 Guarantee   pure epsilon (discrete Laplace, L1) or mu-GDP (rounded normal, L2); unit row, replace-one or
@@ -14,7 +14,7 @@ Limits      Rows carry two moments and nothing else of the data; one covariance 
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 
@@ -42,7 +42,6 @@ from adumbra.privacy.guarantee import gaussian, require_budget
 from adumbra.statistics.box_moments import Kind
 
 METHOD = "lda"
-NOISY_EDGE = 0.05  # spectral edge of the noise; a number has a variance of at most 1/4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +51,15 @@ class LDAConfig:
     epsilon: float
     delta: float = 0.0
     synthetic_rows: int | None = None  # default: the public n, or else the noisy count
-    loss: Literal["auto", "squared", "absolute"] = "auto"  # of the sampler; absolute is the paper's
-    floor: float = 1.0  # least eigenvalue of the covariance, in spectral edges of the noise
+    loss: Loss = "squared"  # of the sampler; absolute is the paper's
+    floor: float = 0.25  # least eigenvalue of the covariance, in spectral edges of the noise
     expected_rows: int | None = None  # a public guess of n for the plan, where the schema declares none
 
     def __post_init__(self) -> None:
         require_budget(self.epsilon, self.delta)
-        require(0.0 <= self.floor <= 10.0, f"floor={self.floor}: must lie between 0 and 10; 1 is usual")
+        known = get_args(Loss)
+        require(self.loss in known, f"loss={self.loss!r}: must be one of {', '.join(known)}")
+        require(0.0 <= self.floor <= 10.0, f"floor={self.floor}: must lie between 0 and 10")
         for name in ("synthetic_rows", "expected_rows"):
             value = getattr(self, name)
             require(value is None or value >= 1, f"{name}={value}: must be at least 1")
@@ -112,11 +113,11 @@ def release(source: Source, config: LDAConfig, *, engine: Engine, grant: Grant) 
     shape = noise.statistic.shape
     sigma = noise.deviation(Kind.CROSS)
     spectrum = noise_edge(sigma, shape.width) / noisy.rows
-    edge, loss = config.floor * spectrum, settled_loss(config.loss, spectrum)
+    edge = config.floor * spectrum
     low, high = box_limits(shape)
     moments = class_moments(noisy.matrix, noisy.rows, low, high, sigma=sigma, edge=edge)
     rows = config.synthetic_rows or max(1, round(noisy.rows))
-    encoded, labels = greedy_rows(greedy_targets(moments, encoder), rows, loss=loss)
+    encoded, labels = greedy_rows(greedy_targets(moments, encoder), rows, loss=config.loss)
     return Draft(
         tables={"data": decode_rows(encoder, encoded, labels=labels)},
         arrays={
@@ -131,16 +132,8 @@ def release(source: Source, config: LDAConfig, *, engine: Engine, grant: Grant) 
             "classes": shape.classes,
             "synthetic": "rows follow the released moments; they are not people",
             "spectral_edge": edge,
-            "loss": loss,
         },
     )
-
-
-def settled_loss(asked: Literal["auto", "squared", "absolute"], spectrum: float) -> Loss:
-    """Squared errors converge to the noisy moments; absolute ones resist those that are mostly noise."""
-    if asked == "auto":
-        return "absolute" if spectrum > NOISY_EDGE else "squared"
-    return asked
 
 
 def greedy_targets(moments: ClassMoments, encoder: Encoder) -> Targets:

@@ -12,6 +12,8 @@ import numpy as np
 from adumbra.errors import require
 from adumbra.numerics import Array
 
+SHRINK = 2.0  # standard deviations of noise below which a covariance is taken for 0
+
 
 @dataclass(frozen=True, slots=True)
 class Subspace:
@@ -66,8 +68,9 @@ def class_moments(  # noqa: PLR0913 - the released numbers and what is known of 
 ) -> ClassMoments:
     """Means and second moment from noisy sums.
 
-    Covariances lose what their noise (standard deviation `sigma` of a sum) explains, and eigenvalues of
-    the whole are at least `edge`: the sampler then follows structure rather than noise.
+    Covariances lose what their noise (standard deviation `sigma` of a sum) may explain: those within two
+    of its deviations vanish. Eigenvalues of the whole are at least `edge`: the sampler then follows
+    structure rather than noise.
 
     `matrix` holds the sum of z z^T, class sums in the columns beside it, class counts on the diagonal
     below. Counts are at least 1 and add up to `rows`; means lie in the box that the schema declares.
@@ -78,7 +81,7 @@ def class_moments(  # noqa: PLR0913 - the released numbers and what is known of 
     means = np.clip(matrix[:width, width:].T / counts[:, None], low, high)
     raw = ClassMoments(counts / rows, means, matrix[:width, :width] / rows)
     within = raw.within()
-    believed = floored(shrunk(within, sigma / rows), edge)
+    believed = floored(shrunk(within, SHRINK * sigma / rows), edge)
     return ClassMoments(raw.shares, means, raw.second - within + believed)
 
 
