@@ -33,6 +33,7 @@ from adumbra.postprocess.subspace import class_moments
 from adumbra.relations import Neighbours, Unit
 
 mpl.use("Agg")
+mpl.rcParams["svg.hashsalt"] = "adumbra"  # the same figure is the same file
 import matplotlib.pyplot as plt
 
 DELTA = 1e-6
@@ -216,7 +217,7 @@ def draw_lines(rows, panels, path, title):
         axis.set_ylabel(label)
     np.atleast_1d(axes)[0].legend(fontsize=8)
     figure.suptitle(title)
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
 
@@ -247,7 +248,7 @@ def draw_figure2(rows, energy, path):
     axes[2].set(xlabel="epsilon", ylabel="squared error a row")
     axes[2].legend(fontsize=7)
     figure.suptitle("Adult, rows released one to one (decoded): figure 2 of the paper, with valid noise")
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
 
