@@ -33,8 +33,9 @@ from adumbra.postprocess.subspace import class_moments
 from adumbra.relations import Neighbours, Unit
 
 mpl.use("Agg")
-mpl.rcParams["svg.hashsalt"] = "adumbra"  # the same figure is the same file
 import matplotlib.pyplot as plt
+
+mpl.rcParams["svg.hashsalt"] = "adumbra"  # the same figure is the same file
 
 DELTA = 1e-6
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.25, 1.5)
