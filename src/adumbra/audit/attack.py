@@ -1,36 +1,36 @@
 """Attack a claim: many runs on two neighbours, one guess each, and what the guesses prove.
 
-Two paths, and a result says which one it took:
+The release is recorded once on the worst pair; then each of its steps runs again, `runs` times on each
+exact value, through the production samplers with a leading batch axis:
 
-    noise      the release is recorded once on the worst pair; then every noise call is run again, `runs`
-               times on each exact value, through the production samplers with a leading batch axis. The
-               guess is the exact likelihood ratio of all calls. Later calls keep the values that the
-               recorded transcript gave them: the adaptive choice is frozen at one transcript.
-    release    the whole release, run by run, and a fixed event on what leaves; `runs` is cut, for speed.
+    noise         numbers with Laplace or Gaussian noise, and selections with Gumbel noise
+    transcript    labels from comparisons, and sequences (`transcripts`)
+
+The guess is the exact likelihood ratio of all steps. Later steps keep the values that the recorded
+transcript gave them: the adaptive choice is frozen at one transcript.
 
 The event is fixed before the counted runs: the midpoint of a Gaussian likelihood ratio; for pure claims
 a threshold from a pilot sample that is thrown away.
 """
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from adumbra.audit.bounds import GATE, PRINTED, Counts, epsilon_lower, pure_epsilon_lower
 from adumbra.audit.pairs import Case
-from adumbra.audit.recorder import plan_of, record_pair, run_draft, share_of_claim
+from adumbra.audit.recorder import Recorded, exact_loss, record_pair, share_of_claim
+from adumbra.audit.transcripts import StepPair, select_many
 from adumbra.numerics import Array, Ints, Lattice
 from adumbra.privacy.guarantee import pure
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.privacy.recorded_noise import FixedGrant, NoisePair, fixed_grant
-from adumbra.privacy.selection import gumbel_top_k
 from adumbra.relations import Neighbours, Unit
 
 AT_ONCE = 2**19  # numbers drawn together
-SLOW = 50  # a selection or a whole release is run this many times less often
 Progress = Callable[[int], None]
+Step = NoisePair | StepPair
 
 
 def silent(_done: int) -> None:
@@ -48,7 +48,9 @@ class Attack:
     delta: float
     epsilon_lower: float  # at confidence 1 - 1e-9: the gate
     epsilon_lower_99: float
-    measured_share: float | None  # exact loss of the pair over the claim, where the recorder has it
+    measured_share: float  # exact loss of the pair over the claim
+    exact_epsilon: float  # the same as an epsilon
+    exact_chance: float  # how often an outcome of that loss is released
     events: tuple[int, int]
 
     @property
@@ -61,36 +63,54 @@ class Attack:
         return {**asdict(self), "confidence": GATE, "violated": self.violated}
 
 
-def worst(case: Case) -> tuple[Case, float]:
-    """The pair of tables that moves the noised values most, and its exact share of the claim."""
-    measured = [(share_of_claim(record_pair(one)), one) for one in case.candidates()]
-    share, chosen = max(measured, key=lambda entry: entry[0])
-    return chosen, share
+def worst(case: Case) -> tuple[Case, Recorded]:
+    """The pair of tables that moves the noised values most, and what the recorder saw on it."""
+    measured = [(one, record_pair(one)) for one in case.candidates()]
+    return max(measured, key=lambda entry: share_of_claim(entry[1]))
 
 
 def attack(case: Case, runs: int, *, seed: int = 0, progress: Progress = silent) -> Attack:
     """Attack one case with so many runs on each table."""
-    if case.event is not None:
-        counts = _whole_releases(case, max(runs // SLOW // 4, 100), seed, progress)
-        return _result(case, "release", counts, None)
-    chosen, share = worst(case)
-    pairs = [pair for pair in record_pair(chosen).pairs if pair.l1() > 0]
-    if any(pair.first.kind == "gumbel" for pair in pairs):
-        runs = max(runs // SLOW, 100)
-    counts = count_guesses(pairs, runs, is_pure=case.config.delta == 0, seed=seed, progress=progress)
-    return _result(case, "noise", counts, share)
+    return attack_recorded(case, worst(case)[1], runs, seed=seed, progress=progress)
+
+
+def attack_recorded(
+    case: Case, recorded: Recorded, runs: int, *, seed: int = 0, progress: Progress = silent
+) -> Attack:
+    """Attack what was recorded on one pair of tables."""
+    steps, delta = steps_of(recorded), float(case.config.delta)
+    counts = count_guesses(steps, runs, is_pure=delta == 0, seed=seed, progress=progress)
+    exact, chance = exact_loss(recorded)
+    return Attack(
+        case=case.name,
+        path="transcript" if recorded.steps else "noise",
+        runs=counts.runs,
+        epsilon_claimed=float(case.config.epsilon),
+        delta=delta,
+        epsilon_lower=epsilon_lower(counts, delta, GATE),
+        epsilon_lower_99=epsilon_lower(counts, delta, PRINTED),
+        measured_share=share_of_claim(recorded),
+        exact_epsilon=exact,
+        exact_chance=chance,
+        events=(counts.before, counts.after),
+    )
+
+
+def steps_of(recorded: Recorded) -> list[Step]:
+    """Everything that leaves and may differ."""
+    return [*recorded.noisy(), *recorded.steps]
 
 
 def count_guesses(
-    pairs: list[NoisePair], runs: int, *, is_pure: bool, seed: int, progress: Progress = silent
+    steps: Sequence[Step], runs: int, *, is_pure: bool, seed: int, progress: Progress = silent
 ) -> Counts:
-    """Runs on both values of every call, and how often the likelihood ratio passes the threshold."""
+    """Runs on both values of every step, and how often the likelihood ratio passes the threshold."""
     threshold = 0.0
     if is_pure:
-        pilot = [scores(pairs, side, max(runs // 4, 100), seed + 1, silent) for side in (0, 1)]
+        pilot = [scores(steps, side, max(runs // 4, 100), seed + 1, silent) for side in (0, 1)]
         threshold = choose_threshold(*pilot)
-    before = int((scores(pairs, 0, runs, seed, progress) > threshold).sum())
-    after = int((scores(pairs, 1, runs, seed, progress) > threshold).sum())
+    before = int((scores(steps, 0, runs, seed, progress) > threshold).sum())
+    after = int((scores(steps, 1, runs, seed, progress) > threshold).sum())
     return Counts(before=before, after=after, runs=runs)
 
 
@@ -109,17 +129,26 @@ def choose_threshold(before: Array, after: Array) -> float:
     return float(max(levels, key=proven))
 
 
-def scores(pairs: list[NoisePair], side: int, runs: int, seed: int, progress: Progress) -> Array:
+def scores(steps: Sequence[Step], side: int, runs: int, seed: int, progress: Progress) -> Array:
     """The log likelihood ratio (neighbour over table) of every run on one side."""
     total = np.zeros(runs)
-    for number, pair in enumerate(pairs):
+    for number, step in enumerate(steps):
         secret = seed * 1_000_003 + 2 * number + side
-        chunk = max(1, AT_ONCE // int((pair.difference() != 0).sum()))
+        if isinstance(step, StepPair):
+            total += step.scores(side, runs, secret)
+            progress(runs)
+            continue
+        width = step.first.value.units.size if step.first.kind == "gumbel" else _moved(step)
+        chunk = max(1, AT_ONCE // width)
         for block, start in enumerate(range(0, runs, chunk)):
             size = min(chunk, runs - start)
-            total[start : start + size] += _ratio(pair, side, size, secret, block)
-            progress(size if number == 0 else 0)
+            total[start : start + size] += _ratio(step, side, size, secret, block)
+            progress(size)
     return total
+
+
+def _moved(pair: NoisePair) -> int:
+    return int((pair.difference() != 0).sum())
 
 
 def _ratio(pair: NoisePair, side: int, runs: int, secret: int, block: int) -> Array:
@@ -144,55 +173,25 @@ def _ratio(pair: NoisePair, side: int, runs: int, secret: int, block: int) -> Ar
 
 
 def _selections(pair: NoisePair, side: int, runs: int, grant: FixedGrant, block: int) -> Array:
-    """Draw selections one by one; the ratio of two sequences is exact."""
+    """Many selections; the ratio of two sequences is exact."""
     value = (pair.first.value, pair.second.value)[side]
     scale, rounds = float(pair.first.scale), pair.first.detail
-    found = np.empty(runs)
-    for run in range(runs):
-        chosen = gumbel_top_k(value, scale, rounds, grant.key("audit", block * AT_ONCE + run))
-        logs = [_log_chance(one.value, chosen, scale) for one in (pair.first, pair.second)]
-        found[run] = logs[1] - logs[0]
-    return found
+    chosen = select_many(value, scale, rounds, grant.key("audit", block), runs)
+    logs = [_log_chances(one.value, chosen, scale) for one in (pair.first, pair.second)]
+    return logs[1] - logs[0]
 
 
-def _log_chance(value: Lattice, chosen: Ints, scale: float) -> float:
-    """The log probability of a sequence under peeled exponential draws."""
-    logits = value.to_float() / scale
-    total, left = 0.0, np.ones(len(logits), dtype=bool)
-    for index in chosen:
-        total += float(logits[index] - np.logaddexp.reduce(logits[left]))
-        left[index] = False
+def _log_chances(value: Lattice, chosen: Ints, scale: float) -> Array:
+    """The log probability of sequences under peeled exponential draws."""
+    logits = np.tile(value.to_float() / scale, (len(chosen), 1))
+    total, runs = np.zeros(len(chosen)), np.arange(len(chosen))
+    for place in chosen.T:
+        top = logits.max(axis=1)
+        total += logits[runs, place] - top - np.log(np.exp(logits - top[:, None]).sum(axis=1))
+        logits[runs, place] = -np.inf
     return total
-
-
-def _whole_releases(case: Case, runs: int, seed: int, progress: Progress) -> Counts:
-    """Whole releases under fresh keys; the event was fixed in the table of cases."""
-    planned, event = plan_of(case), case.event
-    hits = [0, 0]
-    for side, data in enumerate((case.before, case.after)):
-        for run in range(runs):
-            grant = fixed_grant((seed * 2 + side) * 10**9 + run, planned.guarantee, planned.purposes)
-            draft = run_draft(case, data, grant)
-            hits[side] += event is not None and event(draft)
-            progress(1)
-    return Counts(before=hits[0], after=hits[1], runs=runs)
 
 
 def _grant(secret: int) -> FixedGrant:
     """A known secret for one side of one call: an audit can be repeated. Its guarantee is not used."""
     return fixed_grant(secret, pure(1.0, Unit.ROW, Neighbours.REPLACE_ONE), ("audit",))
-
-
-def _result(case: Case, path: str, counts: Counts, share: float | None) -> Attack:
-    delta = float(case.config.delta)
-    return Attack(
-        case=case.name,
-        path=path,
-        runs=counts.runs,
-        epsilon_claimed=float(case.config.epsilon),
-        delta=delta,
-        epsilon_lower=epsilon_lower(counts, delta, GATE),
-        epsilon_lower_99=epsilon_lower(counts, delta, PRINTED),
-        measured_share=None if share is None or not math.isfinite(share) else share,
-        events=(counts.before, counts.after),
-    )

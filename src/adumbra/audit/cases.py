@@ -1,5 +1,7 @@
 """The table of cases: every mechanism, unit, relation and currency with its worst-case neighbours."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -17,14 +19,15 @@ from adumbra.audit.pairs import (
     added,
     corner_pairs,
     corners,
-    first_chosen,
     item_table,
     labelled,
     mixed,
     numbers,
     projected_rows,
     replaced,
+    two_heaps,
 )
+from adumbra.audit.topk_cases import topk_cases
 from adumbra.data.schema import ItemSpec, Kind, Schema
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms import dppro, jl_laplace, lda, moments, pca, ron_gauss, topk
@@ -32,7 +35,25 @@ from adumbra.mechanisms.moments_plan import MomentsConfig
 from adumbra.relations import Neighbours
 
 DELTA = 1e-6
-ITEMS = 40
+
+# What is attacked: every value of these fields, under every relation and currency that its `plan` takes.
+# A field that is not here acts after the noise, or sets a public size; a test sorts every field of every
+# config of the product into one of the two.
+CHOICES: Mapping[type, Mapping[str, tuple[object, ...]]] = {
+    dppro.DPProConfig: {},
+    jl_laplace.JLLaplaceConfig: {},
+    ron_gauss.RONGaussConfig: {
+        "mode": ("unsupervised", "supervised", "gmm"),
+        "centring": ("private", "public"),
+        "rescale": ("clip", "normalise"),
+        "covariance": ("class", "tied", "sphere"),
+        "output": ("columns", "projected"),
+    },
+    pca.PCAConfig: {"output": ("rows", "sample")},
+    lda.LDAConfig: {},
+    MomentsConfig: {"numbers": ("scores", "bins")},
+    topk.TopKConfig: {"method": tuple(one.value for one in topk.Method if one is not topk.Method.AUTO)},
+}
 
 
 def methods() -> tuple[str, ...]:
@@ -46,7 +67,7 @@ def all_cases(epsilon: float, delta: float | None = None, method: str | None = N
     cases = [
         *_projections(epsilon, gauss),
         *_ron_gauss(epsilon, gauss),
-        *_topk(epsilon, gauss),
+        *topk_cases(epsilon, gauss),
         *_components(epsilon, gauss),
         *_moments(epsilon, gauss),
     ]
@@ -81,90 +102,50 @@ def _projections(epsilon: float, delta: float) -> list[Case]:
 
 def _ron_gauss(epsilon: float, delta: float) -> list[Case]:
     shares = {"n_components": WIDTH, "mean_share": 0.02, "synthetic_rows": 8, "output": "projected"}
-
-    def config(**options: object) -> object:
-        merged: dict[str, Any] = {"epsilon": epsilon, "delta": delta, **shares, **options}
-        return ron_gauss.RONGaussConfig(**merged)
-
-    def case(name: str, schema: Schema, tables: tuple[Tables, ...], **options: object) -> Case:
-        return Case(
-            name=f"ron-gauss/{name}",
-            module=ron_gauss,
-            config=config(**options),
-            schema=schema,
-            tables=tables,
-        )
-
-    replace_one, add_remove = numbers(ROW, REPLACE), numbers(ROW, ADD)
-    classes, target = labelled(REPLACE), labelled(REPLACE, Kind.NUMBER)
     equal, one, other = projected_rows()
     corner = corners()[0]
     half = np.array([1.0, 1.0, -1.0, -1.0])
-    pairs = (*corner_pairs(replace_one, MANY), replaced(replace_one, MANY, one, other))
-    more = (added(add_remove, MANY, equal), added(add_remove, MANY, corner))
-    kinds = tuple(
-        replaced(classes, MANY, np.append(a, 0.0), np.append(b, y))
-        for a, b, y in ((equal, equal, 1.0), (equal, -equal, 1.0), (corner, half, 0.0))
-    )
-    targets = tuple(
-        replaced(target, MANY, np.append(a, s), np.append(b, t))
-        for a, b in ((corner, half), (corner, -corner))
-        for s, t in ((1.0, -1.0), (1.0, 1.0))
-    )
-    public = {"centring": "public"}
-    return [
-        case("private/replace-one", replace_one, pairs),
-        case("private/add-remove", add_remove, more),
-        case("public/replace-one", replace_one, pairs, **public),
-        case("public/add-remove", add_remove, more, **public),
-        case("mixture/replace-one", classes, kinds, mode="gmm"),
-        case("pure/mixture/replace-one", classes, kinds, mode="gmm", delta=0.0),
-        case("target/replace-one", target, targets, mode="supervised"),
-        case("pure/replace-one", replace_one, pairs, delta=0.0),
-        case("pure/add-remove", add_remove, more, delta=0.0),
-    ]
-
-
-def _topk(epsilon: float, delta: float) -> list[Case]:
-    everything = list(range(1, ITEMS))
-    swapped = (item_table([[0, 1]] * 3 + [everything]), item_table([[0, 1]] * 3 + [[0]]))
-    grown = (item_table([]), item_table([[0]]))
-    moved = (item_table([[1]]), item_table([[0]]))
-
-    def case(
-        name: str, relation: Neighbours, tables: Tables, *, whole: bool = False, **options: object
-    ) -> Case:
-        schema = Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=ITEMS - 1))
-        merged: dict[str, Any] = {"k": 1, "epsilon": epsilon, **options}
-        return Case(
-            name=f"topk/{name}/{relation}",
-            module=topk,
-            config=topk.TopKConfig(**merged),
-            schema=schema,
-            tables=(tables,),
-            event=first_chosen if whole else None,
-            tight=options.get("method") != "gumbel",
+    found = []
+    for relation, (pure, amount) in product((REPLACE, ADD), (("", delta), ("pure/", 0.0))):
+        rows, classes, target = (
+            numbers(ROW, relation),
+            labelled(relation),
+            labelled(relation, Kind.NUMBER),
         )
-
-    counts: list[Case] = []
-    for relation, tables in ((ADD, grown), (REPLACE, moved)):
-        counts += [
-            case("frefirst", relation, tables, length=1),
-            case("frefirst-gaussian", relation, tables, length=1, delta=delta),
-            case("em", relation, swapped if relation is REPLACE else grown, method="em"),
-            case(
-                "gumbel-gaussian",
-                relation,
-                grown if relation is ADD else swapped,
-                method="gumbel",
-                delta=delta,
-            ),
+        if relation is REPLACE:
+            pairs: tuple[Tables, ...] = (*corner_pairs(rows, MANY), replaced(rows, MANY, one, other))
+            kinds: tuple[Tables, ...] = tuple(
+                replaced(classes, MANY, np.append(a, 0.0), np.append(b, y))
+                for a, b in ((equal, equal), (equal, -equal), (corner, half), (one, other))
+                for y in (0.0, 1.0)
+                if y or a is not b
+            )
+            targets: tuple[Tables, ...] = tuple(
+                replaced(target, MANY, np.append(a, s), np.append(b, t))
+                for a, b in ((corner, half), (corner, -corner), (one, other))
+                for s, t in ((1.0, -1.0), (1.0, 1.0))
+            )
+        else:
+            pairs = tuple(added(rows, MANY, row) for row in (equal, corner))
+            kinds = tuple(added(classes, MANY, np.append(row, 1.0)) for row in (equal, corner))
+            targets = tuple(added(target, MANY, np.append(row, 1.0)) for row in (equal, corner))
+        made: list[tuple[str, Schema, tuple[Tables, ...], dict[str, Any]]] = [
+            ("private", rows, pairs, {}),
+            ("public", rows, pairs, {"centring": "public"}),
+            ("normalise", rows, pairs, {"rescale": "normalise"}),
+            ("columns", rows, pairs, {"output": "columns"}),
+            ("mixture", classes, kinds, {"mode": "gmm", "covariance": "class"}),
+            ("mixture-tied", classes, kinds, {"mode": "gmm", "covariance": "tied"}),
+            ("mixture-sphere", classes, kinds, {"mode": "gmm", "covariance": "sphere"}),
+            ("mixture-columns", classes, kinds, {"mode": "gmm", "output": "columns"}),
+            ("target", target, targets, {"mode": "supervised"}),
         ]
-    whole = [
-        case(name, REPLACE, swapped, whole=True, method=name, max_length=10)
-        for name in ("svt", "tps-em", "tps-pfm", "tps-refine", "joint")
-    ]
-    return [*counts, *whole]
+        for name, schema, tables, options in made:
+            merged: dict[str, Any] = {"epsilon": epsilon, "delta": amount, **shares, **options}
+            config = ron_gauss.RONGaussConfig(**merged)
+            label = f"ron-gauss/{pure}{name}/{relation}"
+            found.append(Case(name=label, module=ron_gauss, config=config, schema=schema, tables=tables))
+    return found
 
 
 def _components(epsilon: float, delta: float) -> list[Case]:
@@ -202,18 +183,35 @@ def _components(epsilon: float, delta: float) -> list[Case]:
 
 
 def _moments(epsilon: float, delta: float) -> list[Case]:
-    replace_one, add_remove = labelled(REPLACE), labelled(ADD)
     corner = np.append(corners()[0], 0.0)
     # every cell of every histogram moves, and the two rows of the Gram stand at right angles
     inner = np.array([-0.9, -0.9, 0.9, 0.9])
-    pairs = tuple(
-        replaced(replace_one, MANY, corner, np.append(row, 1.0)) for row in (inner, 0.0 * inner)
-    )
-    more = (added(add_remove, MANY, corner),)
     cases = []
-    for label, amount in (("", delta), ("pure/", 0.0)):
-        for schema, tables in ((replace_one, pairs), (add_remove, more)):
-            config = MomentsConfig(epsilon=epsilon, delta=amount, sample_rows=8, numbers="scores")
-            name = f"moments/{label}{schema.neighbours}"
-            cases.append(Case(name=name, module=moments, config=config, schema=schema, tables=tables))
+    for relation in (REPLACE, ADD):
+        schema = labelled(relation)
+        tables: tuple[Tables, ...] = tuple(
+            replaced(schema, MANY, corner, np.append(row, 1.0)) for row in (inner, 0.0 * inner)
+        )
+        if relation is ADD:
+            tables = (added(schema, MANY, corner),)
+        binned = (two_heaps(schema, MANY, corner, np.array([-1.0, -1.0, 1.0, 1.0, 1.0])),)
+        sets = Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=7))
+        whole, half = [*range(8)], [*range(4)]
+        baskets = (item_table([half] * 2000 + [whole]), item_table([half] * 2000 + [[]]))
+        if relation is ADD:
+            baskets = (item_table([half] * 2000), item_table([half] * 2000 + [whole]))
+        made: list[tuple[str, Schema, tuple[Tables, ...], float, str]] = [
+            ("", schema, tables, delta, "scores"),
+            ("pure/", schema, tables, 0.0, "scores"),
+            ("bins/", schema, binned, delta, "bins"),
+            ("pure/bins/", schema, binned, 0.0, "bins"),
+            ("items/", sets, (baskets,), delta, "scores"),
+            ("pure/items/", sets, (baskets,), 0.0, "scores"),
+        ]
+        for label, declared, pairs, amount, way in made:
+            config = MomentsConfig(epsilon=epsilon, delta=amount, sample_rows=8, numbers=way)
+            name = f"moments/{label}{relation}"
+            case = Case(name=name, module=moments, config=config, schema=declared, tables=pairs)
+            # without a label there is still a histogram of classes, which cannot move: not tight
+            cases.append(replace(case, tight=declared is schema or relation is ADD))
     return cases

@@ -1,48 +1,21 @@
 """Planted bugs: the auditor is audited. Each mutant is set for one examination, and must be found.
 
-Most were found in published code or papers (reliability.md of the design lists where). A mutant that no
-check sees is a hole in the audit; a finding on the unchanged product is a false alarm or a defect.
+A mutant that no check sees is a hole in the audit; a finding where nothing is planted is a false alarm
+or a defect.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from adumbra.audit import planted, wrong
+from adumbra.audit import planted
 from adumbra.audit.cases import all_cases
-from adumbra.audit.checks import ATTACK_RUNS, Finding, examine, settle
-from adumbra.audit.pairs import Case, Tables
-from adumbra.audit.planted import Patch, altered_release, with_fact
-from adumbra.data.bounds import bound_rows
-from adumbra.data.encode import Encoder
+from adumbra.audit.checks import ATTACK_RUNS, Finding, examine
+from adumbra.audit.mutant_list import MUTANTS, Mutant
 from adumbra.errors import InvalidInput
-from adumbra.mechanisms import dppro, jl_laplace, lda, pca, projected, ron_gauss
-from adumbra.mechanisms.ron_gauss import draw, scales
-from adumbra.mechanisms.topk import methods, phases
-from adumbra.privacy import grant as grants
-from adumbra.privacy import recorded_noise
-from adumbra.statistics import box_moments, class_sums, counts, moments
+
+__all__ = ["EPSILON", "MUTANTS", "Mutant", "Verdict", "find", "sound_hosts", "try_mutants"]
 
 EPSILON = 8.0  # where an attack sees a shortfall of a few per cent (reliability.md 1.5)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    """One planted bug."""
-
-    name: str
-    case: str
-    patches: Callable[[], list[Patch]]
-    tables: Callable[[], Tables] | None = None  # where the case's own neighbours do not show it
-    config: Callable[[Any], Any] | None = None
-
-    def host(self, cases: dict[str, Case]) -> Case:
-        """The case that the bug is planted into."""
-        case = cases[self.case]
-        if self.config is not None:
-            case = replace(case, config=self.config(case.config))
-        return replace(case, tables=(self.tables(),)) if self.tables is not None else settle(case)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,172 +69,3 @@ def find(name: str) -> Mutant:
         if mutant.name == name:
             return mutant
     raise InvalidInput(f"mutant={name}: unknown; `adumbra audit --mutants` prints their names")
-
-
-PRIVATE, GROWING = "ron-gauss/private/replace-one", "ron-gauss/private/add-remove"
-MUTANTS: tuple[Mutant, ...] = (
-    Mutant(
-        name="noise of half the width", case="dppro/element", patches=lambda: planted.weaker_noise(0.5)
-    ),
-    Mutant(
-        name="noise of 0.9 of its width", case="dppro/row", patches=lambda: planted.weaker_noise(0.9)
-    ),
-    Mutant(
-        name="noise of 0.95 of its width",
-        case="ron-gauss/public/replace-one",
-        patches=lambda: planted.weaker_noise(0.95),
-    ),
-    Mutant(
-        name="Laplace noise of half the width",
-        case="topk/frefirst/replace-one",
-        patches=lambda: planted.weaker_noise(0.5),
-    ),
-    Mutant(
-        name="add-remove sensitivity under replace-one",
-        case=PRIVATE,
-        patches=lambda: planted.sensitivity(moments.Gram, wrong.add_remove_gram),
-    ),
-    Mutant(
-        name="selection under replace-one with constants of add-remove",
-        case="topk/em/replace-one",
-        patches=lambda: [(methods, "score_range", lambda _neighbours: 1)],
-    ),
-    Mutant(
-        name="clip after aggregation",
-        case=PRIVATE,
-        patches=lambda: [(draw, "bound_rows", planted.unclipped)],
-    ),
-    Mutant(
-        name="clip norm computed from the data",
-        case="dppro/row",
-        patches=lambda: [(projected, "bound_rows", planted.data_norm(bound_rows))],
-        tables=wrong.outlier,
-    ),
-    Mutant(
-        name="bounds are the least and largest value",
-        case="dppro/row",
-        patches=lambda: [(Encoder, "encode", planted.data_bounds(Encoder.encode))],
-        tables=wrong.outlier,
-    ),
-    Mutant(
-        name="category list from the data",
-        case="pca/sample/replace-one",
-        patches=lambda: altered_release(pca, with_fact("categories", wrong.levels)),
-    ),
-    Mutant(
-        name="number of rows released exactly",
-        case=GROWING,
-        patches=lambda: altered_release(ron_gauss, with_fact("rows", wrong.exact_rows)),
-    ),
-    Mutant(
-        name="one noise for two statistics",
-        case=PRIVATE,
-        patches=lambda: [(recorded_noise, "derive_secret", wrong.one_stream)],
-    ),
-    Mutant(
-        name="noise seed fixed",
-        case="dppro/row",
-        patches=lambda: [(grants, "os", SimpleNamespace(urandom=bytes))],
-    ),
-    Mutant(
-        name="noise seed written to the card",
-        case="dppro/row",
-        patches=lambda: altered_release(dppro, with_fact("seed", wrong.secret_hex)),
-    ),
-    Mutant(
-        name="projection drawn after looking at the data",
-        case="dppro/row",
-        patches=lambda: [(dppro, "release", wrong.data_matrix)],
-        tables=wrong.outlier,
-    ),
-    Mutant(
-        name="secret projection left in the release",
-        case="jl-laplace/row",
-        patches=lambda: altered_release(jl_laplace, wrong.left_matrix),
-    ),
-    Mutant(
-        name="symmetric noise averaged with its mirror image",
-        case=PRIVATE,
-        patches=lambda: [(draw, "frobenius_weights", wrong.mirrored)],
-    ),
-    Mutant(
-        name="eigenvectors of the Gram before its noise",
-        case=PRIVATE,
-        patches=lambda: planted.exact_purpose("gram"),
-    ),
-    Mutant(
-        name="top-k of exact counts",
-        case="topk/frefirst/replace-one",
-        patches=lambda: [(phases, "noisy_counts", wrong.exact_counts)],
-    ),
-    Mutant(
-        name="rows of any length counted whole",
-        case="topk/frefirst/add-remove",
-        patches=lambda: [(counts.TruncatedCounts, "add", wrong.whole_rows)],
-        tables=wrong.long_set,
-    ),
-    Mutant(
-        name="float noise instead of the lattice",
-        case="dppro/row",
-        patches=lambda: [(dppro, "add_gaussian", planted.float_noise)],
-    ),
-    Mutant(
-        name="rows of missing values skipped",
-        case="dppro/row",
-        patches=lambda: [(Encoder, "encode", planted.skipping_missing(Encoder.encode))],
-        tables=wrong.missing,
-    ),
-    Mutant(
-        name="one charge for several releases",
-        case=PRIVATE,
-        patches=lambda: [(scales, "split_mu", wrong.whole_budget)],
-    ),
-    Mutant(
-        name="mixture started from raw class means",
-        case="ron-gauss/mixture/replace-one",
-        patches=lambda: planted.exact_purpose("mean"),
-    ),
-    Mutant(
-        name="order of private rows kept in synthetic ones",
-        case="ron-gauss/public/replace-one",
-        patches=lambda: altered_release(ron_gauss, planted.in_private_order),
-        tables=wrong.ordered,
-    ),
-    Mutant(name="redrawn until positive definite", case=PRIVATE, patches=planted.redrawn_until_positive),
-    Mutant(
-        name="utility on raw data in the card",
-        case="lda/replace-one",
-        patches=lambda: altered_release(lda, with_fact("error", wrong.raw_error)),
-    ),
-    Mutant(
-        name="mean noise of the reference implementation (half)",
-        case=PRIVATE,
-        patches=lambda: [(class_sums, "counted_sum_sensitivity", wrong.half_mean)],
-    ),
-    Mutant(
-        name="RON-Gauss Lemma 4: 2 sqrt(p) for the whole Gram",
-        case="ron-gauss/pure/replace-one",
-        patches=wrong.lemma_4,
-    ),
-    Mutant(
-        name="mixture that forgets a change of class",
-        case="ron-gauss/pure/mixture/replace-one",
-        patches=lambda: [(moments, "class_gram_sensitivity", moments.gram_sensitivity)],
-    ),
-    Mutant(
-        name="categories counted like numbers (PCA, LDA paper)",
-        case="pca/sample/replace-one",
-        patches=lambda: planted.sensitivity(box_moments.BoxMoments, wrong.numbers_only),
-    ),
-    Mutant(
-        name="average row of R instead of the longest",
-        case="dppro/element",
-        patches=lambda: [(dppro, "element_sensitivity", wrong.average)],
-        config=wrong.gaussian_family,
-    ),
-    Mutant(
-        name="JL rows at the element scale (Theorem 5, t at its minimum)",
-        case="jl-laplace/row",
-        patches=lambda: [(jl_laplace, "smallest_l2_ball_l1", wrong.element_l1)],
-    ),
-)

@@ -6,7 +6,7 @@ other, one item more. Where the worst one depends on a drawn matrix several are 
 takes the one that moves most.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from types import ModuleType
@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from adumbra.data.matrices import orthonormal_matrix
 from adumbra.data.schema import Column, Kind, Schema
-from adumbra.mechanisms.base import Draft
 from adumbra.numerics import Array
 from adumbra.relations import Neighbours, Unit
 
@@ -39,7 +38,6 @@ class Case:
     config: Any  # the mechanism's own frozen config
     schema: Schema
     tables: tuple[Tables, ...]  # candidates; the first is used until another is chosen
-    event: Callable[[Draft], bool] | None = None  # attack through whole releases by this event
     tight: bool = True  # whether the attack is expected to prove nearly all of a Gaussian claim
 
     @property
@@ -80,6 +78,16 @@ def added(schema: Schema, rows: int, row: Array) -> Tables:
     return table_of(schema, base), table_of(schema, np.concatenate([base, row[None]]))
 
 
+def two_heaps(schema: Schema, rows: int, first: Array, second: Array) -> Tables:
+    """Half of the rows at one corner, half at the other, each with a private bin; and a pair."""
+    base = np.ones((rows, len(first)))
+    base[::2, :WIDTH] = -1.0
+    base[:, WIDTH:] = 0.0
+    one, other = (np.concatenate([row[None], base]) for row in (first, second))
+    before = base if schema.neighbours is ADD else one
+    return table_of(schema, before), table_of(schema, other)
+
+
 def table_of(schema: Schema, values: Array) -> object:
     """Numbers and codes as the schema's own columns; an array where all are numbers."""
     if all(column.kind is Kind.NUMBER for column in schema.columns):
@@ -87,7 +95,7 @@ def table_of(schema: Schema, values: Array) -> object:
     columns: dict[str, pa.Array] = {}
     for column, cells in zip(schema.columns, values.T, strict=True):
         if column.kind is Kind.CATEGORY:
-            columns[column.name] = pa.array([column.categories[int(code)] for code in cells])
+            columns[column.name] = pa.array(np.array(column.categories)[cells.astype(np.int64)])
         else:
             columns[column.name] = pa.array(cells if column.kind is Kind.NUMBER else cells > 0)
     return pa.table(columns)
@@ -139,9 +147,3 @@ def mixed(neighbours: Neighbours) -> Schema:
 def item_table(rows: list[list[int]]) -> pa.Table:
     """Item sets as a table."""
     return pa.table({"items": pa.array(rows, pa.list_(pa.int64()))})
-
-
-def first_chosen(draft: Draft) -> bool:
-    """Whether item 0 came first."""
-    table = draft.tables["data"]
-    return isinstance(table, pa.Table) and bool(table["item"][0].as_py() == 0)

@@ -1,8 +1,9 @@
 """Run a mechanism on a table and, with the same noise, on its neighbour; measure what met the noise.
 
     Gaussian |change / sigma|_2        Laplace |change|_1 / scale        Gumbel k spread / scale
+    comparisons, joint: the largest log ratio of any transcript (`transcripts`)
 
-All are exact: the values are integers and the scales are those of the call. Summed over the calls of a
+All are exact: the values are integers and the scales are those of the call. Summed over the steps of a
 release (squares for mu) they must not exceed the claim; and each call must not exceed the sensitivity
 that its own entry on the card declares.
 """
@@ -17,12 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.audit.pairs import Case
+from adumbra.audit.planted import plant
+from adumbra.audit.transcripts import Choice, StepPair, Steps, is_inside, watching
 from adumbra.data.sources import Source, open_source
 from adumbra.engine.base import BatchT
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.base import Draft, Noise, Plan
 from adumbra.numerics import NOISE_BLOCK, Lattice
-from adumbra.privacy.conversion import bounded_range_to_mu, pure_to_mu
+from adumbra.privacy.conversion import bounded_range_to_mu, epsilon_of, pure_to_mu
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.recorded_noise import NoisePair, NoiseRecord, recording_grant, replaying_grant
@@ -42,12 +45,17 @@ class Recorded:
     record: NoiseRecord
     parts: tuple[Mapping[str, bytes], Mapping[str, bytes]]
     noise: tuple[Noise, ...]  # as the card prints it
+    steps: tuple[StepPair, ...]  # labels and sequences, whose noise never leaves
     fault: str | None = None  # why the second run could not follow the first
 
     @property
     def pairs(self) -> list[NoisePair]:
         """Both exact values of every noise call."""
         return self.record.pairs
+
+    def noisy(self) -> list[NoisePair]:
+        """The calls whose noisy values leave, and whose exact values differ."""
+        return [pair for pair in self.pairs if not is_inside(pair) and pair.l1() > 0]
 
     def differences(self) -> list[str]:
         """The parts of the release that differ although all noise was the same."""
@@ -101,19 +109,27 @@ def plan_of(case: Case) -> Plan:
 
 def record_pair(case: Case, seed: int = 0) -> Recorded:
     """Record the noise on the table, replay it on the neighbour."""
-    planned, record = plan_of(case), NoiseRecord()
-    known = (record, seed, planned.guarantee, planned.purposes)
-    draft = run_draft(case, case.before, recording_grant(*known))
-    first = parts_of(draft)
+    planned, record, steps = plan_of(case), NoiseRecord(), (Steps(), Steps())
+    known = (seed, planned.guarantee, planned.purposes)
+    with plant(watching(steps[0])):
+        draft = run_draft(case, case.before, recording_grant(record, *known))
+        first = parts_of(draft)
     try:
-        second, fault = parts_of(run_draft(case, case.after, replaying_grant(*known))), None
-        missing = record.unmatched()
-        if missing:
+        with plant(watching(steps[1], steps[0])):
+            second, fault = parts_of(run_draft(case, case.after, replaying_grant(record, *known))), None
+        missing = record.unmatched() if not steps[0].sequences else ()
+        if missing or len(steps[0].steps) != len(steps[1].steps):
             fault = f"noise calls on the table only: {missing}"
     except VerificationFailed as error:
         second, fault = {}, str(error)
-    noise = draft.noise or planned.noise
-    return Recorded(planned=planned, record=record, parts=(first, second), noise=noise, fault=fault)
+    return Recorded(
+        planned=planned,
+        record=record,
+        parts=(first, second),
+        noise=draft.noise or planned.noise,
+        steps=tuple(StepPair(a, b) for a, b in zip(steps[0].steps, steps[1].steps, strict=False)),
+        fault=fault,
+    )
 
 
 def parts_of(draft: Draft) -> dict[str, bytes]:
@@ -143,11 +159,13 @@ def step_loss(pair: NoisePair) -> float:
     return pair.first.detail * pair.spread() / float(scale)
 
 
-def total_loss(pairs: list[NoisePair], guarantee: PrivacyGuarantee) -> float:
-    """What all calls reveal together, in the claim's own currency."""
-    if guarantee.is_pure:
-        return math.fsum(step_loss(pair) for pair in pairs)
-    return math.sqrt(math.fsum(_mu(pair) ** 2 for pair in pairs))
+def total_loss(recorded: Recorded) -> float:
+    """What all steps reveal together, in the claim's own currency."""
+    transcripts = [step.loss()[0] for step in recorded.steps]
+    if recorded.planned.guarantee.is_pure:
+        return math.fsum([*transcripts, *(step_loss(pair) for pair in recorded.noisy())])
+    squares = [pure_to_mu(loss) ** 2 for loss in transcripts if loss > 1e-9]
+    return math.sqrt(math.fsum([*squares, *(_mu(pair) ** 2 for pair in recorded.noisy())]))
 
 
 def _mu(pair: NoisePair) -> float:
@@ -167,8 +185,38 @@ def claim_of(guarantee: PrivacyGuarantee) -> float:
 
 def share_of_claim(recorded: Recorded) -> float:
     """The measured loss over the claimed one: 1 is tight, above 1 is a violation."""
+    return total_loss(recorded) / claim_of(recorded.planned.guarantee)
+
+
+def exact_loss(recorded: Recorded) -> tuple[float, float]:
+    """The epsilon of this pair, and how often a release shows an outcome that reveals so much.
+
+    Pure claims: the largest privacy loss, on the likelier side; of a Laplace product it is reached where
+    every coordinate lies beyond its farther value. Gaussian ones: epsilon at the claim's delta of the
+    measured mu (every outcome counts).
+    """
     guarantee = recorded.planned.guarantee
-    return total_loss(recorded.pairs, guarantee) / claim_of(guarantee)
+    if not guarantee.is_pure:
+        mu = total_loss(recorded)
+        return (epsilon_of(mu, guarantee.delta) if mu > 1e-6 else 0.0), 1.0
+    steps = [*recorded.steps]
+    loss, chance = 0.0, 1.0
+    for pair in recorded.noisy():
+        if pair.first.kind == "gumbel" and pair.first.detail == 1:
+            scale = float(pair.first.scale)
+            steps.append(StepPair(Choice(pair.first.value, scale), Choice(pair.second.value, scale)))
+            continue
+        loss += step_loss(pair)
+        chance *= _beyond(pair) if pair.first.kind == "laplace" else 1.0
+    found = [step.loss() for step in steps]
+    loss += math.fsum(one for one, _ in found)
+    return loss, chance * math.prod(often for _, often in found)
+
+
+def _beyond(pair: NoisePair) -> float:
+    """P[every moved coordinate's noise is at least 0, outwards]: 1 / (1 + q) each."""
+    q = math.exp(-pair.first.value.grid / float(pair.first.scale))
+    return float((1.0 + q) ** -float((pair.difference() != 0).sum()))
 
 
 def exceedances(recorded: Recorded) -> list[str]:
@@ -177,9 +225,9 @@ def exceedances(recorded: Recorded) -> list[str]:
     declared = {entry.purpose: entry for entry in recorded.noise}
     for pair in recorded.pairs:
         entry = declared.get(pair.purpose)
-        if entry is None or pair.first.kind == "gumbel":
+        if entry is None:
             continue
-        moved = step_loss(pair) * entry.scale
+        moved = moved_by(pair, entry)
         if moved > entry.sensitivity * SLACK:
             found.append(
                 f"{pair.purpose}: moved {moved:.4g}, declared sensitivity {entry.sensitivity:.4g}"
@@ -188,3 +236,12 @@ def exceedances(recorded: Recorded) -> list[str]:
     if share > SLACK:
         found.append(f"all calls together reveal {share:.4g} of the claim")
     return found
+
+
+def moved_by(pair: NoisePair, entry: Noise) -> float:
+    """The change in the norm that the entry declares its sensitivity in."""
+    if pair.first.kind == "gumbel":
+        return pair.spread()
+    if is_inside(pair):  # each compared value for itself
+        return float(np.abs(pair.difference()).max(initial=0.0))
+    return step_loss(pair) * entry.scale

@@ -23,6 +23,7 @@ CONFIGS: Mapping[str, Any] = {
     "topk": topk.TopKConfig,
 }
 ROWS = 12
+FAMILY = 25  # neighbours of one table
 ITEMS = 9
 # A cell that no careful schema expects; each must become the value that the schema declares for missing.
 HOSTILE_CELLS: tuple[bytes, ...] = (
@@ -60,130 +61,148 @@ class Kind:
         return CONFIGS[self.method](epsilon=1.0, delta=self.delta, **self.options)
 
 
-def _table(neighbours: Neighbours, unit: Unit = Unit.ROW) -> Schema:
+def _table(neighbours: Neighbours, unit: Unit = Unit.ROW, label: str | None = "y") -> Schema:
     columns = (
         Column(name="a", kind=ColumnKind.NUMBER, lower=-1.0, upper=1.0),
         Column(name="b", kind=ColumnKind.INTEGER, lower=0.0, upper=9.0),
         Column(name="c", kind=ColumnKind.CATEGORY, categories=("p", "q", "r")),
         Column(name="y", kind=ColumnKind.CATEGORY, categories=("no", "yes")),
     )
-    label = "y" if unit is Unit.ROW else None
+    label = label if unit is Unit.ROW else None
     return Schema(columns=columns, unit=unit, neighbours=neighbours, label=label, declared_by="audit")
 
 
 def kinds() -> list[Kind]:
-    """Every method, unit and relation that a release can have.
-
-    Not top-k `joint`: it never releases the depth that it draws first, among a private number of depths,
-    so a frozen draw means nothing there. It is attacked through whole releases instead.
-    """
-    replace, add = _table(Neighbours.REPLACE_ONE), _table(Neighbours.ADD_REMOVE)
+    """Every method, unit, relation and currency that a release can have."""
     cells = _table(Neighbours.ONE_ELEMENT, Unit.ELEMENT)
-    sets = {
-        relation: Schema(unit=Unit.ROW, neighbours=relation, items=ItemSpec(upper=ITEMS - 1))
-        for relation in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
-    }
-    ron = {"n_components": 2, "synthetic_rows": 5}
+    two = {"n_components": 2}
     made = [
-        Kind(name="dppro/row", method="dppro", schema=replace, options={"n_components": 2}),
-        Kind(name="dppro/element", method="dppro", schema=cells, options={"n_components": 2}),
-        Kind(
-            name="jl-laplace/row",
-            method="jl-laplace",
-            schema=replace,
-            options={"n_components": 2},
-            delta=0.0,
-        ),
-        Kind(
-            name="jl-laplace/element",
-            method="jl-laplace",
-            schema=cells,
-            options={"n_components": 2},
-            delta=0.0,
-        ),
-        Kind(name="pca/rows", method="pca", schema=replace, options={"n_components": 2}),
+        Kind(name="dppro/element", method="dppro", schema=cells, options=two),
+        Kind(name="jl-laplace/element", method="jl-laplace", schema=cells, options=two, delta=0.0),
     ]
-    for schema in (replace, add):
-        tail = str(schema.neighbours)
+    for relation in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
+        schema = _table(relation)
+        target = _table(relation, label="a")
+        if relation is Neighbours.REPLACE_ONE:  # row by row: the number of rows is public
+            made += [
+                Kind(name="dppro/row", method="dppro", schema=schema, options=two),
+                Kind(name="jl-laplace/row", method="jl-laplace", schema=schema, options=two, delta=0.0),
+                Kind(name="pca/rows", method="pca", schema=schema, options=two),
+                Kind(name="pca/pure/rows", method="pca", schema=schema, options=two, delta=0.0),
+            ]
         made += [
-            Kind(name=f"ron-gauss/{tail}", method="ron-gauss", schema=schema, options=ron),
-            Kind(name=f"ron-gauss-mixture/{tail}", method="ron-gauss", schema=schema,
-                 options={**ron, "mode": "gmm"}, delta=0.0),
-            Kind(name=f"pca-sample/{tail}", method="pca", schema=schema,
-                 options={"n_components": 2, "output": "sample", "synthetic_rows": 5}),
-            Kind(name=f"lda/{tail}", method="lda", schema=schema,
-                 options={"synthetic_rows": 5}, delta=0.0),
-            Kind(name=f"moments/{tail}", method="moments", schema=schema, options={"sample_rows": 5}),
-        ]  # fmt: skip
-    for relation, schema in sets.items():
-        for method in ("frefirst", "svt", "em"):
-            options = {"k": 2, "method": method, "max_length": 4}
-            made.append(
-                Kind(
-                    name=f"topk-{method}/{relation}",
-                    method="topk",
-                    schema=schema,
-                    options=options,
-                    delta=0.0,
-                )
-            )
+            Kind(name=f"{name}/{relation}", method=method, schema=schema, options=options, delta=delta)
+            for name, method, schema, options, delta in _synthesizers(schema, target)
+        ]
+        sets = Schema(unit=Unit.ROW, neighbours=relation, items=ItemSpec(upper=ITEMS - 1))
+        for method in topk.Method:
+            if method is topk.Method.AUTO:
+                continue
+            options = {"k": 2, "method": method.value, "max_length": 4}
+            name = f"topk-{method}/{relation}"
+            made.append(Kind(name=name, method="topk", schema=sets, options=options, delta=0.0))
+        for method in (topk.Method.FREFIRST, topk.Method.GUMBEL):
+            options = {"k": 2, "method": method.value, "max_length": 4}
+            name = f"topk-{method}-gaussian/{relation}"
+            made.append(Kind(name=name, method="topk", schema=sets, options=options))
     return made
 
 
-def neighbours(kind: Kind, count: int, seed: int = 0) -> Iterator[tuple[bytes, bytes, bool]]:
-    """Pairs of neighbouring files, and whether the pair is hostile; every other one is."""
+def _synthesizers(
+    schema: Schema, target: Schema
+) -> list[tuple[str, str, Schema, dict[str, object], float]]:
+    """Name, method, schema, options and delta of everything that writes synthetic rows."""
+    ron: dict[str, object] = {"n_components": 2, "synthetic_rows": 5}
+    sample: dict[str, object] = {"n_components": 2, "output": "sample", "synthetic_rows": 5}
+    return [
+        ("ron-gauss", "ron-gauss", schema, ron, 1e-6),
+        ("ron-gauss-public", "ron-gauss", schema, {**ron, "centring": "public"}, 0.0),
+        ("ron-gauss-mixture", "ron-gauss", schema, {**ron, "mode": "gmm"}, 0.0),
+        ("ron-gauss-target", "ron-gauss", target, {**ron, "mode": "supervised"}, 1e-6),
+        ("pca-sample", "pca", schema, sample, 1e-6),
+        ("lda", "lda", schema, {"synthetic_rows": 5}, 0.0),
+        ("moments", "moments", schema, {"sample_rows": 5}, 1e-6),
+        ("moments-pure", "moments", schema, {"sample_rows": 5, "numbers": "scores"}, 0.0),
+    ]
+
+
+def families(kind: Kind, count: int, seed: int = 0) -> Iterator[tuple[bytes, list[tuple[bytes, bool]]]]:
+    """Tables, each with neighbours and whether they are hostile (every other one is); `count` in all."""
     rng = np.random.default_rng(seed)
-    for number in range(count):
-        hostile = number % 2 == 0
-        make = _set_pair if kind.schema.items is not None else _csv_pair
-        first, second = make(kind, rng, hostile=hostile, turn=number // 2)
-        yield first, second, hostile
+    make = _set_family if kind.schema.items is not None else _csv_family
+    for first in range(0, count, FAMILY):
+        yield make(kind, rng, range(first, min(first + FAMILY, count)))
 
 
-def _csv_pair(kind: Kind, rng: np.random.Generator, *, hostile: bool, turn: int) -> tuple[bytes, bytes]:
+def neighbours(kind: Kind, count: int, seed: int = 0) -> Iterator[tuple[bytes, bytes, bool]]:
+    """The same as pairs."""
+    for first, others in families(kind, count, seed):
+        yield from ((first, second, hostile) for second, hostile in others)
+
+
+def _csv_family(
+    kind: Kind, rng: np.random.Generator, numbers: range
+) -> tuple[bytes, list[tuple[bytes, bool]]]:
     header = ",".join(kind.schema.names).encode()
     rows = [_row(rng) for _ in range(ROWS)]
-    place = int(rng.integers(ROWS))
+    alone = int(rng.integers(ROWS))
+    if numbers.start // FAMILY % 3 == 1:  # the only member of its class, which may leave it
+        for row in rows:
+            row[3] = b"no"
+        rows[alone][3] = b"yes"
+    if numbers.start // FAMILY % 10 == 9:
+        rows = rows[:1]  # one row, or none
+        alone = 0
+    lines, others = [b",".join(row) for row in rows], []
+    for number in numbers:
+        hostile = number % 2 == 0
+        place = alone if number % 4 == 1 else int(rng.integers(len(rows)))
+        changed = _changed(kind, rng, rows, place, hostile=hostile)
+        at = int(rng.integers(len(lines) + 1))
+        grown = [*lines[:at], changed, *lines[at:]]
+        swapped = [*lines[:place], changed, *lines[place + 1 :]]
+        other = grown if kind.schema.neighbours is Neighbours.ADD_REMOVE else swapped
+        others.append((_file(header, other), hostile))
+    return _file(header, lines), others
+
+
+def _changed(
+    kind: Kind, rng: np.random.Generator, rows: list[list[bytes]], place: int, *, hostile: bool
+) -> bytes:
+    """The row that takes another's place, or comes to the others."""
+    column, cell = int(rng.integers(4)), HOSTILE_CELLS[int(rng.integers(len(HOSTILE_CELLS)))]
     if kind.schema.neighbours is Neighbours.ONE_ELEMENT:
-        column = turn % 4
-        cell = HOSTILE_CELLS[turn % len(HOSTILE_CELLS)] if hostile else _row(rng)[column]
         if b"," in cell or b'"' in cell:  # would become two cells, which is more than one element
             cell = b"unseen"
         other = [*rows[place]]
+        other[column] = cell if hostile else _row(rng)[column]
+        return b",".join(other)
+    if hostile and rng.random() < 0.3:
+        return HOSTILE_ROWS[int(rng.integers(len(HOSTILE_ROWS)))]
+    if not hostile and rng.random() < 0.2:
+        return b",".join(rows[int(rng.integers(len(rows)))])  # a duplicate
+    other = _row(rng)
+    if hostile:
         other[column] = cell
-        changed = b",".join(other)
-    elif hostile and turn % 3 == 0:
-        changed = HOSTILE_ROWS[turn // 3 % len(HOSTILE_ROWS)]
-    elif hostile:
-        other = _row(rng)
-        other[turn % 4] = HOSTILE_CELLS[turn % len(HOSTILE_CELLS)]
-        changed = b",".join(other)
-    else:
-        changed = b",".join(
-            rows[turn % ROWS] if turn % 5 == 0 else _row(rng)
-        )  # a duplicate, or another row
-    if turn % 7 == 6:  # the only member of its class leaves it
-        for row in rows:
-            row[3] = b"no"
-        rows[place][3] = b"yes"
-    lines = [b",".join(row) for row in rows]
-    if kind.schema.neighbours is Neighbours.ADD_REMOVE:
-        return _file(header, lines), _file(header, [*lines, changed])
-    return _file(header, lines), _file(header, [*lines[:place], changed, *lines[place + 1 :]])
+    return b",".join(other)
 
 
-def _set_pair(kind: Kind, rng: np.random.Generator, *, hostile: bool, turn: int) -> tuple[bytes, bytes]:
-    rows = [
-        b" ".join(b"%d" % item for item in np.flatnonzero(rng.random(ITEMS) < 0.4)) for _ in range(ROWS)
-    ]
-    extra = (
-        HOSTILE_SETS[turn % len(HOSTILE_SETS)]
-        if hostile
-        else b"%d %d" % (turn % ITEMS, (turn + 3) % ITEMS)
-    )
-    if kind.schema.neighbours is Neighbours.ADD_REMOVE:
-        return _file(None, rows), _file(None, [*rows, extra])
-    return _file(None, rows), _file(None, [extra, *rows[1:]])
+def _set_family(
+    kind: Kind, rng: np.random.Generator, numbers: range
+) -> tuple[bytes, list[tuple[bytes, bool]]]:
+    size = 1 if numbers.start // FAMILY % 10 == 9 else ROWS
+    rows, others = [_set(rng) for _ in range(size)], []
+    for number in numbers:
+        hostile = number % 2 == 0
+        extra = HOSTILE_SETS[int(rng.integers(len(HOSTILE_SETS)))] if hostile else _set(rng)
+        place = int(rng.integers(size))
+        rest = rows[place:] if kind.schema.neighbours is Neighbours.ADD_REMOVE else rows[place + 1 :]
+        others.append((_file(None, [*rows[:place], extra, *rest]), hostile))
+    return _file(None, rows), others
+
+
+def _set(rng: np.random.Generator) -> bytes:
+    return b" ".join(b"%d" % item for item in np.flatnonzero(rng.random(ITEMS) < 0.4))
 
 
 def _row(rng: np.random.Generator) -> list[bytes]:

@@ -2,6 +2,7 @@
 """Wrong versions of single functions, and neighbours that show them; planted by `mutants` alone."""
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,17 @@ from adumbra.audit import planted
 from adumbra.audit.pairs import REPLACE, ROW, Tables, corners, item_table, numbers, replaced
 from adumbra.audit.planted import Patch
 from adumbra.mechanisms import dppro, jl_laplace, projected
-from adumbra.mechanisms.ron_gauss import draw
+from adumbra.mechanisms import moments as synthesizer
+from adumbra.mechanisms.moments_rows import bounded_block, centred
+from adumbra.mechanisms.ron_gauss import draw, scales
 from adumbra.mechanisms.topk import counting
-from adumbra.numerics import Array
+from adumbra.mechanisms.topk.config import Step
+from adumbra.mechanisms.topk.svt import label_columns
+from adumbra.numerics import ROW_BITS, Array, coarsen
 from adumbra.privacy import keys
 from adumbra.privacy.calibration import split_mu
 from adumbra.relations import Neighbours
-from adumbra.statistics import box_moments, class_sums, counts, moments
+from adumbra.statistics import blocks, box_moments, class_sums, counts, histograms, moments
 from adumbra.statistics.base import Sensitivity
 
 # Neighbours that some bugs need
@@ -79,7 +84,12 @@ def half_mean(width: int, neighbours: Neighbours, *, classes: bool) -> Sensitivi
     return Sensitivity(l1=right.l1 / 2, l2=right.l2 / 2)
 
 
-_RIGHT_MEAN = class_sums.counted_sum_sensitivity
+def one_class(width: int, neighbours: Neighbours, **_: object) -> Sensitivity:
+    return _RIGHT_GRAM(width, neighbours, apart=False)
+
+
+_RIGHT_MEAN = class_sums.spread_sum_sensitivity
+_RIGHT_GRAM = class_sums.counted_gram_sensitivity
 
 
 def average(matrix: Any, **_: object) -> Sensitivity:
@@ -91,9 +101,9 @@ def element_l1(matrix: Any, _radius: float) -> float:
     return float(np.abs(matrix.to_float()).sum(axis=1).max())
 
 
-def mirrored(width: int) -> Array:
-    rows, columns = np.triu_indices(width)
-    return np.where(rows == columns, 1.0, 0.5)
+def mirrored(space: Any) -> Array:
+    right = scales.gram_weights(space)
+    return np.where(right == 1.0, 1.0, 0.5)
 
 
 def whole_rows(self: counts.TruncatedCounts, total: Any, rows: counts.ItemRows) -> Any:
@@ -155,6 +165,68 @@ def lemma_4() -> list[Patch]:
     ]
 
 
+def own_covariance(config: Any) -> Any:
+    """A mixture with one Gram a class."""
+    return replace(config, covariance="class")
+
+
 def gaussian_family(config: Any) -> Any:
     """A matrix whose rows differ in length."""
     return replace(config, family="gaussian")
+
+
+def unhalved(run: Any) -> Fraction:
+    return Fraction(run.budget[Step.SELECT])
+
+
+def small_epsilon(config: Any) -> Any:
+    """At a large epsilon the least noise of a comparison covers the bug."""
+    return replace(config, epsilon=1.0)
+
+
+def one_for_all() -> Tables:
+    """One item against all others: every comparison leans one way, and no length moves."""
+    return item_table([[0]]), item_table([list(range(1, 40))])
+
+
+def quiet_threshold(halves: Any, threshold: int, schedule: Any, *, thresholds: Any, columns: Any) -> Any:
+    del thresholds
+
+    def exact(value: Any, _epsilon: Fraction) -> Any:
+        return value
+
+    return label_columns(halves, threshold, schedule, thresholds=exact, columns=columns)
+
+
+def one_way_histograms(self: histograms.Histograms, _neighbours: Neighbours) -> Sensitivity:
+    return _RIGHT_HISTOGRAMS(self, Neighbours.ADD_REMOVE)
+
+
+_RIGHT_HISTOGRAMS = histograms.Histograms.sensitivity
+
+
+def without_class(self: blocks.BlockGram, neighbours: Neighbours) -> Sensitivity:
+    return _RIGHT_BLOCKS(replace(self, limit=4**ROW_BITS), neighbours)
+
+
+_RIGHT_BLOCKS = blocks.BlockGram.sensitivity
+
+
+def exact_moments(purpose: str) -> list[Patch]:
+    """One of the three releases goes on without its noise."""
+
+    def unnoised(exact: Any, noise: Any, grant: Any, name: str, weights: Any = None) -> Array:
+        if name != purpose:
+            return _RIGHT_NOISY(exact, noise, grant, name, weights)
+        return coarsen(exact, noise.exponent).to_float()
+
+    return [(synthesizer, "noisy", unnoised)]
+
+
+_RIGHT_NOISY = synthesizer.noisy
+
+
+def longest_row(batch: Any, plan: Any, centre: Any, lower: float, _radius: float) -> Any:
+    rows, _ = centred(batch, plan, centre, lower)
+    longest = float(np.sqrt(np.square(rows).sum(axis=1)).max(initial=1e-9))
+    return bounded_block(batch, plan, centre, lower, longest)

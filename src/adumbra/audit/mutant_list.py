@@ -1,0 +1,258 @@
+"""The planted bugs, each with the case that must show it.
+
+Most were found in published code or papers (reliability.md of the design lists where).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+from adumbra.audit import planted, wrong
+from adumbra.audit.checks import settle
+from adumbra.audit.pairs import Case, Tables
+from adumbra.audit.planted import Patch, altered_release, with_fact
+from adumbra.data.bounds import bound_rows
+from adumbra.data.encode import Encoder
+from adumbra.mechanisms import dppro, jl_laplace, lda, pca, projected, ron_gauss
+from adumbra.mechanisms import moments as synthesizer
+from adumbra.mechanisms.ron_gauss import draw, scales
+from adumbra.mechanisms.topk import methods, phases
+from adumbra.privacy import grant as grants
+from adumbra.privacy import recorded_noise
+from adumbra.statistics import blocks, box_moments, class_sums, counts, histograms, moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """One planted bug."""
+
+    name: str
+    case: str
+    patches: Callable[[], list[Patch]]
+    tables: Callable[[], Tables] | None = None  # where the case's own neighbours do not show it
+    config: Callable[[Any], Any] | None = None
+
+    def host(self, cases: dict[str, Case]) -> Case:
+        """The case that the bug is planted into."""
+        case = cases[self.case]
+        if self.config is not None:
+            case = replace(case, config=self.config(case.config))
+        return replace(case, tables=(self.tables(),)) if self.tables is not None else settle(case)
+
+
+PRIVATE, GROWING = "ron-gauss/private/replace-one", "ron-gauss/private/add-remove"
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        name="noise of half the width", case="dppro/element", patches=lambda: planted.weaker_noise(0.5)
+    ),
+    Mutant(
+        name="noise of 0.9 of its width", case="dppro/row", patches=lambda: planted.weaker_noise(0.9)
+    ),
+    Mutant(
+        name="noise of 0.95 of its width",
+        case="ron-gauss/public/replace-one",
+        patches=lambda: planted.weaker_noise(0.95),
+    ),
+    Mutant(
+        name="Laplace noise of half the width",
+        case="topk/frefirst/replace-one",
+        patches=lambda: planted.weaker_noise(0.5),
+    ),
+    Mutant(
+        name="add-remove sensitivity under replace-one",
+        case=PRIVATE,
+        patches=lambda: planted.sensitivity(moments.Gram, wrong.add_remove_gram),
+    ),
+    Mutant(
+        name="selection under replace-one with constants of add-remove",
+        case="topk/em/replace-one",
+        patches=lambda: [(methods, "score_range", lambda _neighbours: 1)],
+    ),
+    Mutant(
+        name="clip after aggregation",
+        case=PRIVATE,
+        patches=lambda: [(draw, "bound_rows", planted.unclipped)],
+    ),
+    Mutant(
+        name="clip norm computed from the data",
+        case="dppro/row",
+        patches=lambda: [(projected, "bound_rows", planted.data_norm(bound_rows))],
+        tables=wrong.outlier,
+    ),
+    Mutant(
+        name="bounds are the least and largest value",
+        case="dppro/row",
+        patches=lambda: [(Encoder, "encode", planted.data_bounds(Encoder.encode))],
+        tables=wrong.outlier,
+    ),
+    Mutant(
+        name="category list from the data",
+        case="pca/sample/replace-one",
+        patches=lambda: altered_release(pca, with_fact("categories", wrong.levels)),
+    ),
+    Mutant(
+        name="number of rows released exactly",
+        case=GROWING,
+        patches=lambda: altered_release(ron_gauss, with_fact("rows", wrong.exact_rows)),
+    ),
+    Mutant(
+        name="one noise for two statistics",
+        case="moments/replace-one",
+        patches=lambda: [(recorded_noise, "derive_secret", wrong.one_stream)],
+    ),
+    Mutant(
+        name="noise seed fixed",
+        case="dppro/row",
+        patches=lambda: [(grants, "os", SimpleNamespace(urandom=bytes))],
+    ),
+    Mutant(
+        name="noise seed written to the card",
+        case="dppro/row",
+        patches=lambda: altered_release(dppro, with_fact("seed", wrong.secret_hex)),
+    ),
+    Mutant(
+        name="projection drawn after looking at the data",
+        case="dppro/row",
+        patches=lambda: [(dppro, "release", wrong.data_matrix)],
+        tables=wrong.outlier,
+    ),
+    Mutant(
+        name="secret projection left in the release",
+        case="jl-laplace/row",
+        patches=lambda: altered_release(jl_laplace, wrong.left_matrix),
+    ),
+    Mutant(
+        name="symmetric noise averaged with its mirror image",
+        case=PRIVATE,
+        patches=lambda: [(draw, "gram_weights", wrong.mirrored)],
+    ),
+    Mutant(
+        name="eigenvectors of the Gram before its noise",
+        case=PRIVATE,
+        patches=lambda: planted.exact_purpose("gram"),
+    ),
+    Mutant(
+        name="top-k of exact counts",
+        case="topk/frefirst/replace-one",
+        patches=lambda: [(phases, "noisy_counts", wrong.exact_counts)],
+    ),
+    Mutant(
+        name="rows of any length counted whole",
+        case="topk/frefirst/add-remove",
+        patches=lambda: [(counts.TruncatedCounts, "add", wrong.whole_rows)],
+        tables=wrong.long_set,
+    ),
+    Mutant(
+        name="float noise instead of the lattice",
+        case="dppro/row",
+        patches=lambda: [(dppro, "add_gaussian", planted.float_noise)],
+    ),
+    Mutant(
+        name="rows of missing values skipped",
+        case="dppro/row",
+        patches=lambda: [(Encoder, "encode", planted.skipping_missing(Encoder.encode))],
+        tables=wrong.missing,
+    ),
+    Mutant(
+        name="one charge for several releases",
+        case=PRIVATE,
+        patches=lambda: [(scales, "split_mu", wrong.whole_budget)],
+    ),
+    Mutant(
+        name="mixture started from raw class means",
+        case="ron-gauss/mixture/replace-one",
+        patches=lambda: planted.exact_purpose("mean"),
+    ),
+    Mutant(
+        name="order of private rows kept in synthetic ones",
+        case="ron-gauss/public/replace-one",
+        patches=lambda: altered_release(ron_gauss, planted.in_private_order),
+        tables=wrong.ordered,
+    ),
+    Mutant(name="redrawn until positive definite", case=PRIVATE, patches=planted.redrawn_until_positive),
+    Mutant(
+        name="utility on raw data in the card",
+        case="lda/replace-one",
+        patches=lambda: altered_release(lda, with_fact("error", wrong.raw_error)),
+    ),
+    Mutant(
+        name="mean noise of the reference implementation (half)",
+        case=PRIVATE,
+        patches=lambda: [(class_sums, "spread_sum_sensitivity", wrong.half_mean)],
+    ),
+    Mutant(
+        name="RON-Gauss Lemma 4: 2 sqrt(p) for the whole Gram",
+        case="ron-gauss/pure/private/replace-one",
+        patches=wrong.lemma_4,
+    ),
+    Mutant(
+        name="mixture that forgets a change of class",
+        case="ron-gauss/pure/mixture/replace-one",
+        patches=lambda: [(class_sums, "counted_gram_sensitivity", wrong.one_class)],
+        config=wrong.own_covariance,
+    ),
+    Mutant(
+        name="categories counted like numbers (PCA, LDA paper)",
+        case="pca/sample/replace-one",
+        patches=lambda: planted.sensitivity(box_moments.BoxMoments, wrong.numbers_only),
+    ),
+    Mutant(
+        name="average row of R instead of the longest",
+        case="dppro/element",
+        patches=lambda: [(dppro, "element_sensitivity", wrong.average)],
+        config=wrong.gaussian_family,
+    ),
+    Mutant(
+        name="JL rows at the element scale (Theorem 5, t at its minimum)",
+        case="jl-laplace/row",
+        patches=lambda: [(jl_laplace, "smallest_l2_ball_l1", wrong.element_l1)],
+    ),
+    Mutant(
+        name="PFM under replace-one with the budget of add-remove",
+        case="topk/tps-pfm/replace-one",
+        patches=lambda: [(methods, "_comparing", wrong.unhalved)],
+        tables=wrong.one_for_all,
+    ),
+    Mutant(
+        name="SVT under replace-one with the budget of add-remove",
+        case="topk/svt/replace-one",
+        patches=lambda: [(methods, "_comparing", wrong.unhalved)],
+        config=wrong.small_epsilon,
+    ),
+    Mutant(
+        name="thresholds of SVT without noise",
+        case="topk/svt/add-remove",
+        patches=lambda: [(methods, "label_columns", wrong.quiet_threshold)],
+    ),
+    Mutant(
+        name="moments: histograms by sqrt(m) where a row leaves and another comes",
+        case="moments/replace-one",
+        patches=lambda: planted.sensitivity(histograms.Histograms, wrong.one_way_histograms),
+    ),
+    Mutant(
+        name="moments: centre from exact histograms",
+        case="moments/replace-one",
+        patches=lambda: wrong.exact_moments("marginals"),
+    ),
+    Mutant(
+        name="moments: clip radius is the longest row",
+        case="moments/replace-one",
+        patches=lambda: [(synthesizer, "bounded_block", wrong.longest_row)],
+    ),
+    Mutant(
+        name="moments: clip radius from exact lengths",
+        case="moments/add-remove",
+        patches=lambda: wrong.exact_moments("radius"),
+    ),
+    Mutant(
+        name="moments: Gram that forgets its class part",
+        case="moments/replace-one",
+        patches=lambda: planted.sensitivity(blocks.BlockGram, wrong.without_class),
+    ),
+    Mutant(
+        name="moments: one charge for three releases",
+        case="moments/add-remove",
+        patches=lambda: [(synthesizer, "split_mu", wrong.whole_budget)],
+    ),
+)
