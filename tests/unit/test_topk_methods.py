@@ -1,13 +1,16 @@
 """Every method on easy data, on edges, and on both relations."""
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from adumbra.errors import InvalidInput, Unsupported
-from adumbra.mechanisms.topk import Method, TopKConfig, plan
+from adumbra.mechanisms.topk import Method, TopKConfig, methods, plan
 from adumbra.mechanisms.topk.counting import NoisyCounts, count_noise
-from adumbra.mechanisms.topk.methods import filled, midway, zones
+from adumbra.mechanisms.topk.methods import filled, midway, pfm, zones
+from adumbra.mechanisms.topk.release import prepare_run
 from adumbra.numerics import Lattice
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
 from adumbra.relations import Neighbours
@@ -198,6 +201,30 @@ def test_midway_and_filling():
     exact = np.array([3, 9, 4, 9])
     assert [midway(exact, k) for k in (1, 2, 3, 4)] == [18, 13, 7, 6]
     assert filled(np.array([5, 2]), np.array([1, 2, 3, 5]), 4).tolist() == [5, 2, 1, 3]
+
+
+def test_a_budget_that_ends_inside_a_block_is_filled_up_in_noisy_order(monkeypatch):
+    """One acceptance, then a refusal while one column is left to find: it takes all that remains."""
+    spent = []
+
+    def silent(_grant, purpose):
+        def draw(halves, epsilon):
+            spent.append((purpose, epsilon, len(halves)))
+            return halves
+
+        return draw
+
+    monkeypatch.setattr(methods, "drawing", silent)
+    source = item_source(market(), 30)
+    config = TopKConfig(k=2, epsilon=1.0, method="tps-pfm")
+    run = prepare_run(source, config, engine=DirectEngine(), grant=None)
+    exact, zone = np.array([10, 0, 9, 8]), np.array([7, 3, 5, 1])
+    accepted = pfm(run, exact, midway(exact, 2), zone, 2)
+    assert accepted.tolist() == [7]  # 9 and 8 lie above the threshold too, and are never looked at
+    assert filled(accepted, zone, 2).tolist() == [7, 3]
+    threshold, _, last = [epsilon for _, epsilon, _ in spent]
+    assert len(spent) == 3
+    assert threshold + last == Fraction(run.budget["select"])  # to the last bit, and no more
 
 
 def test_pfm_and_refine_spend_nothing_on_a_zone_that_is_exact():
