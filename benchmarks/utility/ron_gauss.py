@@ -5,6 +5,7 @@
 
 Classification: balanced accuracy of a logistic regression. Regression (pol): R^2 of ridge. Clustering
 (gfe_user_a): inertia and silhouette of k-means centres from synthetic rows, judged on real rows.
+`noise` needs no data: noise over signal of the covariance at the size of the paper's GFE table.
 Ours runs through the product: exact sums and noise, delta = 1e-6 and pure, replace-one, rows scaled to
 length 1 as the paper does, dimension by the public rule. Every score is one line of `--out`, so that a
 run that was stopped goes on where it was. `--who ours` or `--who rivals` runs one side only.
@@ -22,8 +23,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score, silhouette_score
 from sklearn.preprocessing import StandardScaler
 
+from adumbra.data.schema import Schema
 from adumbra.estimators.ron_gauss import RONGauss
 from adumbra.evaluate import ron_gauss_baselines as baselines
+from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = 1e-6
@@ -32,7 +35,7 @@ IDENTITY_COMPONENTS = 10
 TEST_SHARE = 0.25
 TRAINING_ROWS = 4000  # of synthetic (and of real) rows that the classifier sees
 CLUSTERS = 9
-DATA = ("gfe_user_a", "mnist_5k", "sylva", "isolet_1560", "pol", "clusters")
+DATA = ("noise", "gfe_user_a", "mnist_5k", "sylva", "isolet_1560", "pol", "clusters")
 PUBLISHED = "as published (not private)"
 REAL = "real data"
 
@@ -267,6 +270,20 @@ def show_clusters(results):
                       f"{f'{mean[1]:.3f} +-{error[1]:.3f}':>20s}")  # fmt: skip
 
 
+def show_noise(rows=27_936, columns=301, epsilon=0.7):
+    """|noise|_F / |signal|_F of a covariance I/m of unit rows, all of epsilon spent on it."""
+    print(f"\n{rows:,} x {columns}, evenly spread variance, epsilon={epsilon:g}: noise over signal")
+    print(f"  {'p':>4s}{'ours, pure':>14s}{'delta=1e-6':>14s}{'as published (not private)':>30s}")
+    schema = Schema.numeric(columns, -1.0, 1.0, rows=rows)
+    for p in (2, 4, 10, 20, 50):
+        ratios = []
+        for delta in (0.0, DELTA):
+            config = RONGaussConfig(epsilon=epsilon, delta=delta, n_components=p, mean_share=1e-9)
+            ratios.append(plan(config, schema).expected["noise_to_signal"])
+        published = p * np.sqrt(2) * 2 * np.sqrt(p) / (rows * epsilon) / (np.sqrt(p) / columns)
+        print(f"  {p:4d}{ratios[0]:14.4f}{ratios[1]:14.4f}{published:30.3f}")
+
+
 def main():
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser()
@@ -279,6 +296,9 @@ def main():
     given = parser.parse_args()
     results = Results(given.out)
     for name in given.only.split(","):
+        if name == "noise":
+            show_noise()
+            continue
         if not given.show:
             if name == "clusters":
                 clustering(given.data, given.seeds, results)

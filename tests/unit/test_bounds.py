@@ -121,3 +121,10 @@ def test_clipped_rows_lie_in_the_ball_as_integers(radius):
 def test_a_radius_must_be_a_radius():
     with pytest.raises(InvalidInput, match="radius=0.0"):
         clip_projected(np.zeros((1, 1)), 0, 0.0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_that_may_be_overwritten_end_the_same(order):
+    x = np.array(np.random.default_rng(0).standard_normal((50, 7)), order=order)
+    kept = bound_rows(x.copy(order="K"), 2.0)
+    assert np.array_equal(bound_rows(x, 2.0, owned=True).units, kept.units)

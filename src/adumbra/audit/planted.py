@@ -94,17 +94,18 @@ def in_private_order(draft: Draft, source: Source, _config: Any, _grant: Grant) 
     return replace(draft, tables={**draft.tables, "data": table.take(pa.array(order))})
 
 
-def unclipped(x: Array, norm: float, *, labels: Ints | None = None) -> BoundedRows:
+def unclipped(x: Array, norm: float, *, labels: Ints | None = None, owned: bool = False) -> BoundedRows:
     """Rows that claim a bound which nothing enforces."""
+    del owned
     return BoundedRows(units=np.rint(x * (2.0**ROW_BITS / norm)), norm=norm, labels=labels)
 
 
 def data_norm(right: Callable[..., BoundedRows]) -> Callable[..., BoundedRows]:
     """Divide by the longest row that is there instead of the declared bound."""
 
-    def wrong(x: Array, _norm: float, *, labels: Ints | None = None) -> BoundedRows:
+    def wrong(x: Array, _norm: float, **options: Any) -> BoundedRows:
         longest = float(np.sqrt(np.einsum("ij,ij->i", x, x).max(initial=1e-12)))
-        return right(x, longest, labels=labels)
+        return right(x, longest, **options)
 
     return wrong
 

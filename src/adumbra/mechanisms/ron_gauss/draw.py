@@ -154,7 +154,7 @@ class _Reader:
         if self.space.unit_rows:  # the space's norm is 1 then
             encoded = _unit(encoded)
         labels = self.space.encoder.labels(batch) if self.space.mode == "gmm" else None
-        return bound_rows(encoded, self.space.norm, labels=labels)
+        return bound_rows(encoded, self.space.norm, labels=labels, owned=True)
 
     def _projected(self, rows: BoundedRows, batch: Batch) -> Projected:
         exact = project(rows, self.matrix)
