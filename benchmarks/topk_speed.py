@@ -27,6 +27,16 @@ from adumbra.privacy.grant import open_grant
 from adumbra.relations import Neighbours, Unit
 
 
+ARMS = (
+    ("frefirst", 0.0),
+    ("frefirst", 1e-6),
+    ("gumbel", 0.0),
+    ("tps-em", 0.0),
+    ("tps-pfm", 0.0),
+    ("tps-refine", 0.0),
+)
+
+
 def baskets(rows, columns, items, seed=0):
     """Offsets and items of distinct, sorted, skewed sets."""
     rng = np.random.default_rng(seed)
@@ -104,7 +114,7 @@ def compare(given):
         base = best(read_and_sum, given.repeat)
         print(f"{'':36s} clock    processor")
         print(f"{'read the file and scipy column sum':36s} {base[0]:6.3f} s {base[1]:6.3f} s")
-        for method, delta in (("frefirst", 0.0), ("frefirst", 1e-6), ("gumbel", 0.0), ("tps-pfm", 0.0)):
+        for method, delta in ARMS:
             config = TopKConfig(k=100, epsilon=1.0, delta=delta, method=method)
             draw(path, config, given.columns)
             seconds = best(lambda config=config: draw(path, config, given.columns), given.repeat)
