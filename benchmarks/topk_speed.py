@@ -26,7 +26,6 @@ from adumbra.mechanisms.topk import TopKConfig, plan, release
 from adumbra.privacy.grant import open_grant
 from adumbra.relations import Neighbours, Unit
 
-
 ARMS = (
     ("frefirst", 0.0),
     ("frefirst", 1e-6),
