@@ -320,6 +320,10 @@ def test_the_plan_shows_noise_to_signal_and_picks_the_dimension_by_the_public_ru
     assert "Noise is" in planned.notes[0]
     drowned = plan(RONGaussConfig(epsilon=0.01, delta=1e-6, n_components=8), schema(None, rows=50))
     assert any("Noise would dominate" in note for note in drowned.notes)
+    classes = plan(RONGaussConfig(epsilon=1.0, mode="gmm", covariance="sphere"), schema())
+    assert classes.notes[0].startswith("Noise moves the mean of an average class by")
+    assert classes.expected["class_mean_noise"] > 0
+    assert any(row["noise_to_signal"] > 0 for row in classes.details["noise_to_signal_by_n_components"])
     blind = plan(
         RONGaussConfig(epsilon=1.0, delta=1e-6, n_components=3), schema(None, Neighbours.ADD_REMOVE)
     )

@@ -17,6 +17,7 @@ Proof       mechanism.proof.md, of `scales`, `draw_moments` and `release`.
 Limits      What lies outside the p random directions is not modelled; `moments` keeps all columns.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +26,12 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Draft, Plan
-from adumbra.mechanisms.ron_gauss.choice import best_components, best_covariance, noise_to_signal
+from adumbra.mechanisms.ron_gauss.choice import (
+    best_components,
+    best_covariance,
+    mean_noise,
+    noise_to_signal,
+)
 from adumbra.mechanisms.ron_gauss.draw import draw_moments
 from adumbra.mechanisms.ron_gauss.model import facts, fit_model, model_arrays, synthesise
 from adumbra.mechanisms.ron_gauss.scales import Budget, Scales, scales
@@ -134,16 +140,22 @@ def plan(config: RONGaussConfig, schema: Schema) -> Plan:
     expected: dict[str, float] = {"n_components": float(space.components)}
     if rows is not None:
         budget = _budget(config, space)
+        gram = space.with_covariance("tied") if space.covariance == "sphere" else space
         for p in sorted({2, 4, 8, 16, 32, 64, 128, space.components}):
             if p < space.width:
-                ratio = noise_to_signal(space.with_components(p), budget, rows)
+                ratio = noise_to_signal(gram.with_components(p), budget, rows)
                 table.append({"n_components": float(p), "noise_to_signal": ratio})
-        expected["noise_to_signal"] = noise_to_signal(space, budget, rows)
-        notes.append(
-            f"Noise is {expected['noise_to_signal']:.2g} of the signal (Frobenius norm, "
-            f"p={space.components}) if variance is spread evenly; real tables concentrate it."
-        )
-        if expected["noise_to_signal"] > 1.0:
+        expected["noise_to_signal"] = worst = noise_to_signal(gram, budget, rows)
+        if space.classes is None:
+            notes.append(
+                f"Noise is {worst:.2g} of the signal (Frobenius norm, p={space.components}) "
+                "if variance is spread evenly; real tables concentrate it."
+            )
+        else:
+            worst = math.sqrt(space.components) * mean_noise(space, budget, rows)
+            expected["class_mean_noise"] = worst
+            notes.append(f"Noise moves the mean of an average class by {worst:.2g} of a centred row.")
+        if worst > 1.0:
             notes.append("Noise would dominate: use fewer components, more rows or more budget.")
     if space.classes is not None:
         notes.append(COVARIANCES[space.covariance])
