@@ -16,6 +16,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import expit, ndtri
 
 from adumbra.audit.pairs import Case
 from adumbra.audit.planted import plant
@@ -25,7 +26,7 @@ from adumbra.engine.base import BatchT
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.base import Draft, Noise, Plan
 from adumbra.numerics import NOISE_BLOCK, Lattice
-from adumbra.privacy.conversion import bounded_range_to_mu, epsilon_of, pure_to_mu
+from adumbra.privacy.conversion import epsilon_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.recorded_noise import NoisePair, NoiseRecord, recording_grant, replaying_grant
@@ -164,18 +165,23 @@ def total_loss(recorded: Recorded) -> float:
     transcripts = [step.loss()[0] for step in recorded.steps]
     if recorded.planned.guarantee.is_pure:
         return math.fsum([*transcripts, *(step_loss(pair) for pair in recorded.noisy())])
-    squares = [pure_to_mu(loss) ** 2 for loss in transcripts if loss > 1e-9]
+    squares = [_pure_mu(loss) ** 2 for loss in transcripts]
     return math.sqrt(math.fsum([*squares, *(_mu(pair) ** 2 for pair in recorded.noisy())]))
 
 
 def _mu(pair: NoisePair) -> float:
     loss = step_loss(pair)
-    if loss < 1e-9 or pair.first.kind == "gaussian":
+    if pair.first.kind == "gaussian":
         return loss
     if pair.first.kind == "laplace":
-        return pure_to_mu(loss)
+        return _pure_mu(loss)
     rounds = pair.first.detail
-    return math.sqrt(rounds) * bounded_range_to_mu(loss / rounds)
+    return math.sqrt(rounds) * _pure_mu(loss / rounds / 2.0)  # bounded range: half of it either way
+
+
+def _pure_mu(epsilon: float) -> float:
+    """The mu of a pure epsilon: 2 Phi^-1(e^eps / (1 + e^eps)); the auditor's own sum."""
+    return float(2.0 * ndtri(expit(epsilon)))
 
 
 def claim_of(guarantee: PrivacyGuarantee) -> float:
