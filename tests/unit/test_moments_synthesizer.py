@@ -91,7 +91,7 @@ def test_item_sets_go_through_the_same_door():
 def test_add_remove_needs_a_number_of_rows_and_shows_none():
     schema = mixed_schema(ADD)
     with pytest.raises(InvalidInput, match="sample_rows=None: the number of rows is private"):
-        run(mixed_table(100), schema, MomentsConfig(epsilon=1.0))
+        moments.plan(MomentsConfig(epsilon=1.0), schema)
     config = MomentsConfig(epsilon=50.0, sample_rows=77, rows_guess=1000)
     draft = run(mixed_table(1000), schema, config)
     assert draft.tables["data"].num_rows == 77

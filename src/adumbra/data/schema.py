@@ -13,6 +13,7 @@ from pathlib import Path
 
 import rfc8785
 
+from adumbra.data.constraints import Order, order_faults
 from adumbra.data.schema_rules import (
     MAX_ROWS,
     OWN_CATEGORY,
@@ -24,7 +25,7 @@ from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT
 from adumbra.relations import Neighbours, Unit
 
-__all__ = ["MAX_ROWS", "OWN_CATEGORY", "Column", "ItemSpec", "Kind", "Pattern", "Schema"]
+__all__ = ["MAX_ROWS", "OWN_CATEGORY", "Column", "ItemSpec", "Kind", "Order", "Pattern", "Schema"]
 
 Facts = dict[str, object]
 
@@ -129,6 +130,7 @@ class Schema:
     declared_by: str = ""
     items: ItemSpec | None = None
     patterns: tuple[Pattern, ...] = ()
+    constraints: tuple[Order, ...] = ()
 
     def __post_init__(self) -> None:
         declared = TableDeclaration(
@@ -141,8 +143,12 @@ class Schema:
             rows=self.rows,
             max_rows=self.max_rows,
         )
-        faults = declared.faults()
-        require(not faults, "; ".join(message for _, message in faults))
+        messages = [message for _, message in declared.faults()]
+        if not self.patterns:  # else names are not known yet
+            messages += [
+                message for _, message in order_faults(self.constraints, self.columns, self.label)
+            ]
+        require(not messages, "; ".join(messages))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -216,6 +222,8 @@ class Schema:
             given["patterns"] = [
                 {"match": p.match, "at": p.at, "template": p.template.facts()} for p in self.patterns
             ]
+        if self.constraints:
+            given["constraints"] = [order.facts() for order in self.constraints]
         return given
 
     def digest(self) -> str:

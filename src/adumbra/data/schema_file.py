@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from adumbra.data.constraints import Order, order_faults
 from adumbra.data.schema import Column, ItemSpec, Pattern, Schema
 from adumbra.data.schema_rules import MAX_ROWS, Declaration, Kind, TableDeclaration
 from adumbra.data.toml_lines import Place, find_lines
@@ -19,10 +20,11 @@ MOST_COLUMNS = 100_000
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
 _COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing")
 _FIELDS = {
-    "": ("format", "table", "columns", "groups", "items"),
+    "": ("format", "table", "columns", "groups", "items", "constraints"),
     "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by"),
     "columns": ("name", *_COLUMN_FIELDS),
     "groups": ("match", "names", *_COLUMN_FIELDS),
+    "constraints": ("lower", "upper"),
     "items": ("column", "universe", "lower", "upper", "dictionary"),
 }
 _MEANINGS = {
@@ -144,6 +146,10 @@ def parse_schema(text: str, filename: str) -> Schema:
     declared, declared_by = _read_table(top, names, is_open=bool(patterns))
     for name, message in declared.faults():
         faults.add((name,) if name in ("columns", "items") else ("table", name), message)
+    orders = _read_constraints(top)
+    if not patterns and len(columns) == len(names):
+        for place, message in order_faults(orders, columns, declared.label):
+            faults.add(("constraints", place), message)
     faults.finish()
     return Schema(
         columns=tuple(columns),
@@ -155,6 +161,7 @@ def parse_schema(text: str, filename: str) -> Schema:
         rows=declared.rows,
         max_rows=declared.max_rows,
         declared_by=declared_by,
+        constraints=tuple(orders),
     )
 
 
@@ -222,6 +229,21 @@ def _read_items(top: _Table) -> ItemSpec | None:
     except InvalidInput as problem:
         top.fault("items", str(problem))
         return None
+
+
+def _read_constraints(top: _Table) -> list[Order]:
+    """The `[[constraints]]`: the names of two columns each."""
+    values = top.values.get("constraints", [])
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        top.fault("constraints", "constraints: must be tables, [[constraints]]")
+        return []
+    orders = []
+    for place, value in enumerate(values):
+        entry = _Table(value, ("constraints", place), top.faults)
+        entry.refuse_unknown()
+        lower, upper = (entry.get(name, str, needed=True) for name in ("lower", "upper"))
+        orders.append(Order(lower=lower or "", upper=upper or ""))
+    return orders
 
 
 def _read_columns(top: _Table) -> tuple[list[Column], list[Pattern], list[str]]:

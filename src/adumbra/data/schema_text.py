@@ -38,6 +38,7 @@ def write_schema(schema: Schema) -> str:
         here = [pattern for pattern in schema.patterns if pattern.at == start]
         parts += [_section("[[groups]]", {"match": p.match, **_spec(p.template.facts())}) for p in here]
         parts += _column_sections(column.facts() for column in schema.columns[start:stop])
+    parts += [_section("[[constraints]]", dict(order.facts())) for order in schema.constraints]
     return "\n".join(parts)
 
 

@@ -58,6 +58,7 @@ from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import gaussian, pure
 from adumbra.privacy.noise import add_gaussian, add_laplace
+from adumbra.relations import Neighbours
 from adumbra.statistics.base import Statistic
 from adumbra.statistics.blocks import BlockGram
 from adumbra.statistics.histograms import CellRows, Histograms
@@ -145,6 +146,8 @@ def calibrate(config: MomentsConfig, plan: Design, schema: Schema, gram: BlockGr
 
 def plan(config: MomentsConfig, schema: Schema) -> Plan:
     """Cost, noise, the error of each one-way marginal and the rank that will survive; no data."""
+    if schema.neighbours is Neighbours.ADD_REMOVE:
+        _rows_to_draw(config, None)
     decided = design(config, schema, None)
     gram = gram_statistic(decided, decided.widest())
     scales = calibrate(config, decided, schema, gram)
@@ -217,9 +220,7 @@ def release(source: Source, config: MomentsConfig, *, engine: Engine, grant: Gra
     """Three paid passes, then arithmetic on public numbers."""
     schema = source.schema
     rows = source.public_rows()
-    wanted = config.sample_rows or rows
-    if wanted is None:
-        raise InvalidInput("sample_rows=None: the number of rows is private; say how many rows to draw")
+    wanted = _rows_to_draw(config, rows)
     decided = design(config, schema, rows)
     lower = schema.columns[decided.label].limits[0] if decided.label is not None else 0.0
     widest = gram_statistic(decided, decided.widest())
@@ -257,6 +258,14 @@ def release(source: Source, config: MomentsConfig, *, engine: Engine, grant: Gra
         noise=scales.entries(),
         facts={"clip_radius": radius, "surviving_rank": model.rank, "sample_seed": config.sample_seed},
     )
+
+
+def _rows_to_draw(config: MomentsConfig, rows: int | None) -> int:
+    """As asked, or as many as the public number of rows."""
+    wanted = config.sample_rows or rows
+    if wanted is None:
+        raise InvalidInput("sample_rows=None: the number of rows is private; say how many rows to draw")
+    return wanted
 
 
 def _fold(

@@ -15,7 +15,7 @@ from adumbra.data.schema import Schema
 from adumbra.mechanisms.moments_plan import BIN_PARTS, Design, Feature
 from adumbra.mechanisms.moments_rows import Centre
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.decode import column_array
+from adumbra.postprocess.decode import column_array, keep_orders
 from adumbra.postprocess.latent import Block, Decoded, LatentModel, calibrate, latent_model, sample
 from adumbra.postprocess.marginals import (
     cell_limits,
@@ -32,9 +32,9 @@ from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
 _HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
 _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
 _CALIBRATION_ROWS = 8192
-_ROUNDS = (1, 6)  # of calibration: numbers (ranks bend little), categories
+_ROUNDS = (0, 6)  # of calibration: numbers (ranks bend little), categories
 _SMALL_CLASS = 20.0  # a class below 1/20 of the average size is drawn toward the mean of all
-_WIDE = 400  # beyond this many latent columns calibration takes one round
+_WIDE = 400  # beyond this many latent columns calibration of categories takes one round
 _SAMPLE_VALUES = 2**26  # latent values drawn at once
 
 
@@ -203,7 +203,8 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         rank += kept
     rng = np.random.default_rng([seed, 1])
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
-    rounds = _ROUNDS[any(block.is_levels for block in blocks) and model.width <= _WIDE]
+    has_levels = any(block.is_levels for block in blocks)
+    rounds = 1 if has_levels and model.width > _WIDE else _ROUNDS[has_levels]
     model = calibrate(model, means, rounds, _CALIBRATION_ROWS, rng)
     return MomentsModel(
         plan=plan, schema=found.schema, marginals=marginals, centre=centre, latent=model, rank=rank
@@ -328,6 +329,9 @@ def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table
         low = model.schema.columns[model.plan.label].limits[0]
         columns[model.plan.label] = decoded.labels[shuffle].astype(np.float64) + low
     declared = model.schema.columns
+    numbers = {c.name: columns[i] for i, c in enumerate(declared) if c.is_numeric}
+    keep_orders(model.schema, numbers)
+    columns |= {i: numbers[c.name] for i, c in enumerate(declared) if c.is_numeric}
     return pa.table({c.name: column_array(c, columns[i]) for i, c in enumerate(declared)})
 
 

@@ -192,7 +192,7 @@ def _histogram_share(config: MomentsConfig, features: tuple[Feature, ...], rows:
     Errors of histograms and of the Gram both grow with sqrt(columns) / (rows mu), so that the best
     parts hardly depend on either; but a cell whose noise exceeds its rows is worth nothing.
     """
-    most = 0.7 if any(f.is_levels for f in features) else 0.35
+    most = 0.7 if any(f.is_levels for f in features) else 0.4
     sigma = math.sqrt(2.0 * (len(features) + 1) / most) / rough_mu(config)
     return most / (1.0 + (sigma * SCORE_CELLS / rows) ** 2)
 

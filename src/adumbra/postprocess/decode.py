@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.encode import Encoder, unscale_number
-from adumbra.data.schema import Column, Kind
+from adumbra.data.schema import Column, Kind, Schema
 from adumbra.errors import require
 from adumbra.numerics import Array, Ints
 
@@ -21,10 +21,15 @@ def decode_rows(
     width = rows.shape[1] if rows.ndim == 2 else -1
     require(width == encoder.width, f"rows of shape {rows.shape}: need {encoder.width} columns")
     columns: dict[str, pa.Array] = {}
+    numbers = {
+        column.name: unscale_number(column, rows[:, start], centred=encoder.centred)
+        for column, start in zip(encoder.features, encoder.starts, strict=True)
+        if column.is_numeric
+    }
+    keep_orders(encoder.schema, numbers)
     for column, start in zip(encoder.features, encoder.starts, strict=True):
         if column.is_numeric:
-            numbers = unscale_number(column, rows[:, start], centred=encoder.centred)
-            columns[column.name] = _number_array(column, numbers)
+            columns[column.name] = _number_array(column, numbers[column.name])
         else:
             columns[column.name] = _level_array(column, _largest(rows[:, start : start + column.levels]))
     label = encoder.label
@@ -34,6 +39,37 @@ def decode_rows(
         columns[label.name] = _label_array(encoder, label, labels, targets)
     order = [name for name in encoder.schema.names if name in columns]
     return pa.table([columns[name] for name in order], schema=table_schema(encoder, order))
+
+
+def keep_orders(schema: Schema, numbers: dict[str, Array]) -> None:
+    """Make rows keep the declared constraints, in place: two values in the wrong order are swapped.
+
+    A swapped value stays within its new column's bounds and is whole where that column is; the schema
+    has refused constraints that bounds cannot meet. Chains settle like a bubble sort.
+    """
+    declared = {column.name: column for column in schema.columns}
+    for _ in range(len(schema.constraints) ** 2):
+        is_settled = True
+        for order in schema.constraints:
+            low, high = declared[order.lower], declared[order.upper]
+            small, large = numbers[low.name], numbers[high.name]
+            wrong = small > large
+            if not wrong.any():
+                continue
+            is_settled = False
+            small, large = (
+                np.where(wrong, _settled(low, large, np.floor), small),
+                np.where(wrong, _settled(high, small, np.ceil), large),
+            )
+            numbers[low.name], numbers[high.name] = small, large
+        if is_settled:
+            return
+
+
+def _settled(column: Column, values: Array, rounding: np.ufunc) -> Array:
+    """Values of another column as values of this one."""
+    whole = rounding(values) if column.kind is Kind.INTEGER else values
+    return np.asarray(np.clip(whole, *column.limits))
 
 
 def table_schema(encoder: Encoder, names: list[str] | None = None) -> pa.Schema:

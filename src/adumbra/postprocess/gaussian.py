@@ -5,6 +5,7 @@ pooled second moment is made the identity.
 """
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.spectrum import conditional_sizes
@@ -26,5 +27,8 @@ def normal_rows(labels: Ints, width: int, rng: np.random.Generator) -> Array:
         rows[members] -= rows[members].mean(axis=0)
     if len(rows) < _WHITEN_ROWS * width or width > _WHITEN_WIDTH:
         return rows
-    values, vectors = np.linalg.eigh(rows.T @ rows / len(rows))
-    return np.asarray(rows @ (vectors / np.sqrt(np.maximum(values, 1e-12))) @ vectors.T)
+    try:
+        lower = np.linalg.cholesky(rows.T @ rows / len(rows))
+    except np.linalg.LinAlgError:  # as many classes as rows: nothing to make white
+        return rows
+    return np.asarray(solve_triangular(lower, rows.T, lower=True).T)

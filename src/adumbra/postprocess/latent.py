@@ -167,7 +167,7 @@ def decode(model: LatentModel, latent: Array, labels: Ints, steps: int) -> tuple
             )
             parts.append(codes)
         else:
-            parts.append(np.argsort(columns[:, 0], kind="stable").astype(np.int64))
+            parts.append(np.argsort(np.ascontiguousarray(columns[:, 0])))
     return Decoded(labels, tuple(parts)), offsets
 
 
@@ -214,6 +214,8 @@ def calibrate(
     The wanted covariances are those that the model came with. With several runs of columns only the
     means are moved.
     """
+    if rounds == 0:
+        return model
     labels = class_labels(model.class_shares, rows)
     scales = latent_scales(model.blocks, model.class_shares, model.width)
     mask = level_columns(model.blocks, model.width)

@@ -86,6 +86,10 @@ def _spill(values: Array, power: Array, entry: float) -> tuple[int, float]:
 
 def root(covariance: Array) -> Array:
     """A with A A^T = the positive part of a symmetric matrix (a floor keeps every direction alive)."""
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
-    floor = max(float(values[-1]), 1e-12) * _FLOOR
-    return np.asarray(vectors * np.sqrt(np.maximum(values, floor)))
+    whole = (covariance + covariance.T) / 2.0
+    try:
+        return np.asarray(np.linalg.cholesky(whole), np.float64)
+    except np.linalg.LinAlgError:  # indefinite
+        values, vectors = np.linalg.eigh(whole)
+        floor = max(float(values[-1]), 1e-12) * _FLOOR
+        return np.asarray(vectors * np.sqrt(np.maximum(values, floor)))
