@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adumbra.errors import InvalidInput, Unsupported
+from adumbra.mechanisms.moments_plan import number_edges
 from adumbra.relations import Neighbours
 from adumbra.statistics.histograms import Histograms, cell_rows, cut, histogram_sensitivity
 
@@ -24,6 +25,19 @@ def test_cells_are_closed_below_and_take_in_what_lies_outside():
     edges = np.array([0.0, 1.0, 2.0, 3.0])
     values = np.array([-9.0, 0.0, 0.999, 1.0, 2.0, 3.0, 99.0])
     assert cut(values, edges).tolist() == [0, 0, 0, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-1.0, 1.0), (0.0, 255.0), (1e-9, 3e9), (-7.3, -7.1)])
+def test_even_cells_are_found_as_by_a_search(lower, upper):
+    rng = np.random.default_rng(1)
+    edges = number_edges(lower, upper, is_integer=False, is_fine=False)
+    near = [np.nextafter(edges, way) for way in (-np.inf, np.inf)]
+    beyond = [lower - 1e12, upper + 1e12, -np.inf, np.inf, np.nan]
+    values = np.concatenate([edges, *near, rng.uniform(lower, upper, 20_000), beyond])
+    found = cut(values, edges)
+    wanted = np.searchsorted(edges[1:-1], values, side="right")
+    assert np.array_equal(found[:-1], wanted[:-1])
+    assert 0 <= found[-1] < len(edges) - 1
 
 
 def test_sensitivities_by_relation():

@@ -61,7 +61,7 @@ def cell_block(batch: Batch | SetBatch, plan: Design, lower: float) -> CellRows:
     """Cells of all histograms: a category's is the pair (class, level); the last is the class."""
     values = values_of(batch)
     labels = labels_of(values, plan, lower)
-    codes = np.empty((len(values), len(plan.features) + 1), np.int64)
+    codes = np.empty((len(values), len(plan.features) + 1), np.int64, order="F")
     for place, feature in enumerate(plan.features):
         codes[:, place] = codes_of(values, feature)
         if feature.is_levels:
@@ -75,7 +75,7 @@ def cell_block(batch: Batch | SetBatch, plan: Design, lower: float) -> CellRows:
 def centred(batch: Batch | SetBatch, plan: Design, centre: Centre, lower: float) -> tuple[Array, Ints]:
     """Encoded rows less their paid-for means, and class codes."""
     values = values_of(batch)
-    rows = np.empty((len(values), len(centre.means)))
+    rows = np.empty((len(values), len(centre.means)), order="F")
     for feature, start, groups in zip(plan.features, centre.starts, centre.groups, strict=True):
         if feature.is_levels:
             width = int(groups.max()) + 1
@@ -106,7 +106,7 @@ def bounded_block(
     """Centred rows inside the radius, with their class (or a constant) appended."""
     for piece in chunks(batch, len(centre.means)):
         rows, labels = centred(piece, plan, centre, lower)
-        bounded = bound_rows(rows, radius, labels=labels)
+        bounded = bound_rows(rows, radius, labels=labels, owned=True)
         if plan.label is None:
             yield with_constant(bounded, plan.label_units)
         else:
