@@ -104,6 +104,11 @@ def test_a_spread_outside_its_range_is_refused(q):
         SpreadSum(width=2).add(SpreadSum(width=2).zero(), SpreadRows(row([0.1, 0.2]), np.array([q])))
 
 
+def test_every_row_has_one_spread():
+    with pytest.raises(InvalidInput, match="spread: must have one number for each row"):
+        SpreadSum(width=2).add(SpreadSum(width=2).zero(), SpreadRows(row([0.1, 0.2]), np.zeros(2)))
+
+
 @pytest.mark.parametrize("p", [2, 5, 10])
 @pytest.mark.parametrize("apart", [True, False])
 def test_a_gram_beside_class_sums_keeps_its_bounds(p, apart):

@@ -1,6 +1,17 @@
 import pytest
 
-from adumbra.mechanisms.base import Noise, calibrate_gaussian, calibrate_laplace
+from adumbra.mechanisms.base import (
+    MOST_ROWS,
+    Noise,
+    calibrate_gaussian,
+    calibrate_laplace,
+    rows_of,
+)
+
+
+@pytest.mark.parametrize(("count", "rows"), [(-5.0, 1), (0.2, 1), (41.7, 42), (1e12, MOST_ROWS)])
+def test_a_noisy_count_asks_for_some_rows_and_not_for_billions(count, rows):
+    assert rows_of(count) == rows
 
 
 def test_a_fine_lattice_is_coarsened_and_the_rounding_is_paid_for():

@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -358,6 +359,9 @@ def test_noise_to_signal_of_the_papers_table():
         ({"matrix_seed": -1}, "matrix_seed=-1: must be 0 or above"),
         ({"sample_seed": -1}, "sample_seed=-1: must be 0 or above"),
         ({"epsilon": -1.0}, "epsilon=-1.0"),
+        ({"mode": "GMM"}, "mode=GMM: must be one of unsupervised, supervised, gmm"),
+        ({"centring": "Private"}, "centring=Private: must be one of private, public"),
+        ({"rescale": "normalize"}, "rescale=normalize: must be one of clip, normalise"),
     ],
 )
 def test_a_config_is_valid_once_built(change, text):
@@ -373,6 +377,10 @@ def test_what_has_no_proof_or_no_label_is_refused():
         )
     with pytest.raises(InvalidInput, match="mode=gmm: needs a label"):
         plan(RONGaussConfig(epsilon=1.0, mode="gmm"), schema(None))
+    single = Column(name="kind", kind=Kind.CATEGORY, categories=("only",))
+    columns = tuple(single if each.name == "kind" else each for each in schema().columns)
+    with pytest.raises(InvalidInput, match="label=kind: has one value only"):
+        plan(RONGaussConfig(epsilon=1.0, mode="supervised"), replace(schema(), columns=columns))
     with pytest.raises(InvalidInput, match="n_components=auto: needs the number of rows"):
         plan(RONGaussConfig(epsilon=1.0), schema(None, Neighbours.ADD_REMOVE))
     with pytest.raises(InvalidInput, match="n_components=99: must be at most"):

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adumbra.data.schema import ItemSpec, Schema
+from adumbra.data.schema import Column, ItemSpec, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.data.watched import SET_COLUMNS, WatchedSource
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS
@@ -97,6 +97,18 @@ def test_tables_are_quantised_to_their_bounds():
     list(watched.batches(2))
     assert seen[0].tolist() == [[0.0, 2.0**14], [2.0**15, 24576.0]]
     assert watched.watched_columns == 2
+
+
+def test_a_column_of_one_value_leaves_the_others_to_tell_rows_apart():
+    seen = []
+    columns = (
+        Column(name="only", kind=Kind.CATEGORY, categories=("single",)),
+        Column(name="x", kind=Kind.NUMBER, lower=0.0, upper=1.0),
+    )
+    schema = Schema(columns=columns, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
+    data = pa.table({"only": ["single", "single"], "x": [0.0, 1.0]})
+    list(WatchedSource(open_source(data, schema), seen.append).batches(2))
+    assert seen[0].tolist() == [[0.0, 0.0], [0.0, 2.0**15]]
 
 
 @pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE])

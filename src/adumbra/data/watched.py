@@ -31,7 +31,8 @@ class WatchedSource:
             self._schema = replace(self._schema, rows=source.public_rows())
         limits = np.array([column.limits for column in source.schema.columns]).reshape(-1, 2)
         self._lower = limits[:, 0]
-        self._scale = 2.0**ROW_BITS / np.maximum(limits[:, 1] - limits[:, 0], np.finfo(float).tiny)
+        widths = limits[:, 1] - limits[:, 0]
+        self._scale = np.divide(2.0**ROW_BITS, widths, out=np.zeros(len(widths)), where=widths > 0)
 
     @property
     def schema(self) -> Schema:

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adumbra.data.schema import Schema
 from adumbra.numerics import grid_exponent, product_upper, sum_upper
 from adumbra.privacy.calibration import gaussian_sigma, laplace_scale
 from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -20,6 +19,7 @@ from adumbra.release.storage import TableStream
 
 # The finest grid, relative to the noise, on which a value still needs only one random word a number.
 NOISE_BITS = 24
+MOST_ROWS = 10_000_000  # synthetic rows that a noisy count may ask for by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,11 @@ def _coarsest(largest: float, exponent: int) -> int:
     return math.frexp(largest)[1] - 51 if largest > 0 else exponent
 
 
+def rows_of(noisy_count: float) -> int:
+    """How many synthetic rows a noisy count asks for: its noise alone must not ask for billions."""
+    return int(min(max(1.0, round(noisy_count)), MOST_ROWS))
+
+
 def stream_of(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> TableStream:
     """Rows that are drawn while they are written."""
     return TableStream(schema=schema, batches=batches)
@@ -128,8 +133,8 @@ __all__ = [
     "Draft",
     "Noise",
     "Plan",
-    "Schema",
     "calibrate_gaussian",
     "calibrate_laplace",
+    "rows_of",
     "stream_of",
 ]

@@ -23,7 +23,7 @@ from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
-from adumbra.mechanisms.base import Draft, Plan
+from adumbra.mechanisms.base import Draft, Plan, rows_of
 from adumbra.mechanisms.box_release import (
     PURPOSE,
     MomentNoise,
@@ -50,7 +50,7 @@ class LDAConfig:
 
     epsilon: float
     delta: float = 0.0
-    synthetic_rows: int | None = None  # default: the public n, or else the noisy count
+    synthetic_rows: int | None = None  # default: the public n, or a noisy one to 10^7
     loss: Loss = "squared"  # of the sampler; absolute is the paper's
     floor: float = 0.25  # least eigenvalue of the covariance, in spectral edges of the noise
     expected_rows: int | None = None  # a public guess of n for the plan, where the schema declares none
@@ -116,7 +116,7 @@ def release(source: Source, config: LDAConfig, *, engine: Engine, grant: Grant) 
     edge = config.floor * spectrum
     low, high = box_limits(shape)
     moments = class_moments(noisy.matrix, noisy.rows, low, high, sigma=sigma, edge=edge)
-    rows = config.synthetic_rows or max(1, round(noisy.rows))
+    rows = config.synthetic_rows or rows_of(noisy.rows)
     encoded, labels = greedy_rows(greedy_targets(moments, encoder), rows, loss=config.loss)
     return Draft(
         tables={"data": decode_rows(encoder, encoded, labels=labels)},

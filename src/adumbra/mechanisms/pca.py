@@ -27,7 +27,7 @@ from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import Unsupported, require
-from adumbra.mechanisms.base import Draft, Noise, Plan, stream_of
+from adumbra.mechanisms.base import Draft, Noise, Plan, rows_of, stream_of
 from adumbra.mechanisms.box_release import (
     PURPOSE,
     MomentNoise,
@@ -102,7 +102,7 @@ def release(source: Source, config: PCAConfig, *, engine: Engine, grant: Grant) 
     entries: tuple[Noise, ...] = (noise.entry(),)
     table: pa.Table | TableStream
     if config.output == "sample":
-        rows = config.synthetic_rows or max(1, round(noisy.rows))
+        rows = config.synthetic_rows or rows_of(noisy.rows)
         drawn = sample_subspace(found, rows, np.random.default_rng(config.sample_seed))
         table = decode_rows(encoder, drawn)
     elif len(found.variances) == 0:

@@ -37,7 +37,7 @@ class PCAConfig:
     bound: Literal["auto", "basis", "clip"] = "auto"  # how a row's change is bounded; auto: less noise
     clip_deviations: float = 3.0  # clip radius in root mean squares of the k noisy variances
     shrink: bool = False  # pull noisy coordinates to the mean for the least squared error
-    synthetic_rows: int | None = None  # output=sample; default: the public n, or else the noisy count
+    synthetic_rows: int | None = None  # output=sample; default: the public n, or a noisy one to 10^7
     sample_seed: int = 0
 
     def __post_init__(self) -> None:

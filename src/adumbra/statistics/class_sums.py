@@ -134,6 +134,7 @@ class SpreadSum:
             bool(np.all(spread == rows.spread)) and bool(np.all((spread >= 0) & (spread <= SPREAD_ONE))),
             f"spread: must be an integer of at most {SPREAD_ONE} a row; bound it first",
         )
+        require(len(spread) == len(rows.rows.units), "spread: must have one number for each row")
         total[-1] += spread.sum()
         sums = total[:-1].reshape(-1, self.width + 1)
         if self.classes is None:

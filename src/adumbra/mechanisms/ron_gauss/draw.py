@@ -1,8 +1,8 @@
 """The statistics of private rows: first sum and spread, then the Gram; each exact, each noised once.
 
 Rows are read once: their projections are small, so they are kept in memory (up to `KEPT_BYTES`) until
-the first noisy numbers say where to centre and where to clip. Beyond that the source is read again, with
-the same result to the bit.
+the first noisy numbers say where to centre and where to clip. Beyond that, and with `normalise`, the
+source is read again; where both ways are open they give the same bits.
 
 Proof       mechanism.proof.md, of `draw_moments`.
 """
@@ -54,6 +54,11 @@ class Projected:
     values: NDArray[np.float32]  # in units of the row norm, not clipped
     labels: Ints | None
     targets: Array | None
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        return sum(part.nbytes for part in (self.values, self.labels, self.targets) if part is not None)
 
 
 def draw_moments(
@@ -108,7 +113,7 @@ def _first_pass(
 
     for part, projected in engine.map_blocks(source, block, stage="private mean"):
         total += part
-        size += projected.values.nbytes
+        size += projected.nbytes
         if size > KEPT_BYTES:
             kept = None
         if kept is not None:

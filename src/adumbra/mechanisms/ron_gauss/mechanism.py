@@ -25,7 +25,7 @@ from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import Unsupported, require
-from adumbra.mechanisms.base import Draft, Plan
+from adumbra.mechanisms.base import Draft, Plan, rows_of
 from adumbra.mechanisms.ron_gauss.choice import (
     best_components,
     best_covariance,
@@ -44,6 +44,13 @@ METHOD = "ron-gauss"
 COLUMNS_SHARE = 0.3  # of the budget for the mean of all columns, as in the paper ...
 DIRECTIONS_SHARE = 0.05  # ... or of the p directions alone, whose noise is smaller by about sqrt(p/m)
 
+CHOICES = {
+    "mode": ("unsupervised", "supervised", "gmm"),
+    "centring": ("private", "public"),
+    "covariance": ("auto", "class", "tied", "sphere"),
+    "rescale": ("clip", "normalise"),
+    "output": ("columns", "projected"),
+}
 COVARIANCES = {
     "class": "Each class has a covariance of its own.",
     "tied": "All classes share one covariance: their own would be mostly noise.",
@@ -72,7 +79,7 @@ class RONGaussConfig:
     clip_factor: float = 1.0  # centred rows are clipped at this times their noisy root mean square
     clip_tail: float = 1e-3  # expected share of rows that the projected radius shortens
     expected_rows: int | None = None  # a public guess of n for the plan, where the schema declares none
-    synthetic_rows: int | None = None  # default: the public n, or else the noisy count
+    synthetic_rows: int | None = None  # default: the public n, or a noisy one to 10^7
     output: Literal["columns", "projected"] = "columns"
     matrix_seed: int = 0
     sample_seed: int = 0
@@ -83,6 +90,9 @@ class RONGaussConfig:
             self.n_components == "auto" or self.n_components >= 1,
             f"n_components={self.n_components}: must be auto or at least 1",
         )
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            require(value in choices, f"{name}={value}: must be one of {', '.join(choices)}")
         for name, value in (("mean_share", self.mean_share), ("clip_tail", self.clip_tail)):
             require(value is None or 0.0 < value < 1.0, f"{name}={value}: must lie between 0 and 1")
         require(
@@ -179,7 +189,7 @@ def release(source: Source, config: RONGaussConfig, *, engine: Engine, grant: Gr
     space, settled = settle(config, source.schema)
     moments = draw_moments(source, space, settled, engine=engine, grant=grant)
     model = fit_model(space, settled, moments)
-    rows = config.synthetic_rows or source.public_rows() or max(1, round(model.count))
+    rows = config.synthetic_rows or source.public_rows() or rows_of(model.count)
     table = synthesise(
         space, model, rows, seed=config.sample_seed, projected=config.output == "projected"
     )

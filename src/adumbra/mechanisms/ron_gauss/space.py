@@ -17,7 +17,7 @@ Covariance = Literal["class", "tied", "sphere"]
 
 TARGET = 2 ** (ROW_BITS - 1)  # of the target in a supervised Gram: one half ...
 INTERCEPT = 2 ** (ROW_BITS - 2)  # ... and of the 1 beside it: a quarter, as one number needs little
-CONSTANT = 2**ROW_BITS  # of the 1 beside publicly centred rows, and of a row in its class
+CONSTANT = 2**ROW_BITS  # of the 1 beside publicly centred rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +106,9 @@ def space_of(  # noqa: PLR0913 - each keyword is one public decision
         require(
             schema.label is not None, f"mode={mode}: needs a label; declare one in the schema's [table]"
         )
+    if mode == "supervised" and encoder.label is not None:
+        lower, upper = encoder.label.limits
+        require(lower < upper, f"label={schema.label}: has one value only; a target needs more")
     if mode == "gmm":
         require(encoder.label_levels >= 1, "mode=gmm: the label has no classes")
     norm = encoder.norm_upper() if row_norm is None else float(row_norm)
