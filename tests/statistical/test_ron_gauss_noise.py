@@ -1,9 +1,9 @@
 """The noise of RON-Gauss has the scales that its plan and card state, from both sides.
 
 Rows in the middle of their bounds leave a Gram of zeros, so what is released is noise. A sample variance
-of N draws lies within 7 standard errors of the true one but for a chance below 1e-9, the skewness of Laplace squares
-included (2.6e-12 for a normal law, times 230 for 4,800 of them); scales 7 % off in
-either direction are refused.
+of N draws lies within 7 standard errors of the true one but for a chance below 1e-9, the skewness of
+Laplace squares included (2.6e-12 for a normal law, times 230 for 4,800 of them); scales 7 % off either
+way are refused.
 """
 
 import math
