@@ -25,7 +25,7 @@ def test_an_attack_prints_claim_and_bound(tmp_path):
 
 def test_json_holds_claim_bound_and_confidence():
     done = adumbra(
-        "audit", "--method", "topk", "--epsilon", "2", "--delta", "1e-6", "--runs", "1000", "--json"
+        "audit", "--method", "top-k", "--epsilon", "2", "--delta", "1e-6", "--runs", "1000", "--json"
     )
     attacks = json.loads(done.stdout)["attacks"]
     assert {one["epsilon_claimed"] for one in attacks} == {2.0}
@@ -40,10 +40,19 @@ def test_planted_bugs_are_named():
     assert "secret projection left in the release" in {one["mutant"] for one in shown["mutants"]}
 
 
+def test_a_replay_counts_its_pairs():
+    done = adumbra("audit", "--replay", "--method", "jl-laplace", "--runs", "10", "--json")
+    shown = json.loads(done.stdout)
+    assert (shown["pairs"], shown["hostile"], shown["differing"]) == (20, 10, 0)
+    assert {one["kind"] for one in shown["kinds"]} == {"jl-laplace/row", "jl-laplace/element"}
+    unknown = adumbra("audit", "--replay", "--method", "nothing")
+    assert (unknown.returncode, "method=nothing: unknown" in unknown.stderr) == (2, True)
+
+
 def test_mistakes_are_told():
     unknown = adumbra("audit", "--method", "nothing")
     assert (unknown.returncode, "method=nothing: unknown" in unknown.stderr) == (2, True)
     none = adumbra("audit", "--method", "dppro", "--delta", "0", "--runs", "1000")
     assert (none.returncode, "has no such claim" in none.stderr) == (2, True)
-    bare = adumbra("audit", "--mutants", "--method", "moments")
+    bare = adumbra("audit", "--mutants", "--method", "nothing")
     assert (bare.returncode, "no bug is planted there" in bare.stderr) == (2, True)

@@ -32,6 +32,7 @@ class Evidence:
     attribute_advantage: float
     distance_ratio: float  # members' median distance to the release over outsiders'; 1: no difference
     standard_error: float  # of an advantage that is 0
+    shadow_error: float | None = None  # the same for the shadow attack
     words: str = WORDS
 
     def to_dict(self) -> dict[str, object]:
@@ -119,9 +120,17 @@ def distance_ratio(released: Array, members: Array, outsiders: Array) -> float:
 
 
 def evidence(
-    released: Array, members: Array, outsiders: Array, *, column: int = 0, shadow: float | None = None
+    released: Array,
+    members: Array,
+    outsiders: Array,
+    *,
+    column: int = 0,
+    shadow: tuple[float, int] | None = None,
 ) -> Evidence:
-    """Attack a release of the members, with people of the same kind who were left out."""
+    """Attack a release of the members, with people of the same kind who were left out.
+
+    `shadow` is the score of `shadow_attack` with its number of shadows.
+    """
     for name, rows in (("released", released), ("members", members), ("outsiders", outsiders)):
         require(rows.ndim == 2 and len(rows) >= 8, f"{name}: needs a table of at least 8 rows")
     half = len(outsiders) // 2
@@ -129,7 +138,8 @@ def evidence(
     count = min(len(members), len(judged)) // 2
     return Evidence(
         density_advantage=density_attack(released, members, judged, reference),
-        shadow_advantage=shadow,
+        shadow_advantage=None if shadow is None else shadow[0],
+        shadow_error=None if shadow is None else float(np.sqrt(0.5 / max(shadow[1] // 2, 1))),
         attribute_advantage=attribute_attack(released, members, judged, column),
         distance_ratio=distance_ratio(released, members, judged),
         standard_error=float(np.sqrt(0.5 / max(count, 1))),

@@ -97,7 +97,7 @@ def table_of(schema: Schema, values: Array) -> object:
         if column.kind is Kind.CATEGORY:
             columns[column.name] = pa.array(np.array(column.categories)[cells.astype(np.int64)])
         else:
-            columns[column.name] = pa.array(cells if column.kind is Kind.NUMBER else cells > 0)
+            columns[column.name] = pa.array(cells if column.is_numeric else cells > 0)
     return pa.table(columns)
 
 

@@ -22,7 +22,7 @@ from sqlalchemy import URL, Engine, create_engine
 from adumbra import workflow
 from adumbra.audit.planted import Patch, plant
 from adumbra.audit.recorder import DirectEngine
-from adumbra.audit.replay_kinds import NAME, POPULATION, Kind
+from adumbra.audit.replay_kinds import NAME, POPULATION, Kind, families
 from adumbra.audit.transcripts import Steps, watching
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -129,6 +129,27 @@ def compare(
 ) -> list[str]:
     """What differs between the runs on two neighbouring files; nothing may."""
     return observe_base(folder, kind, tables[0], act=act).differences(tables[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What became of one kind of release."""
+
+    kind: str
+    pairs: int
+    hostile: int  # of them
+    differing: tuple[str, ...]  # what differed, pair by pair; nothing may
+
+
+def replay_kind(folder: Path, kind: Kind, pairs: int, seed: int = 0) -> Replayed:
+    """Compare so many pairs of neighbours, about half of them hostile."""
+    hostile, differing = 0, list[str]()
+    for first, others in families(kind, pairs, seed):
+        base = observe_base(folder, kind, first)
+        for second, is_hostile in others:
+            hostile += is_hostile
+            differing += base.differences(second)
+    return Replayed(kind=kind.name, pairs=pairs, hostile=hostile, differing=tuple(differing))
 
 
 def _recorded(record: NoiseRecord, patches: list[Patch]) -> list[Patch]:

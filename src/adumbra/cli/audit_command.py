@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from adumbra.audit.attack import Attack
     from adumbra.audit.mutants import Verdict
+    from adumbra.audit.replay import Replayed
 
 Advance = Callable[[float], None]
 
@@ -25,10 +26,14 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
         typer.Option("--delta", help="0: pure claims only; above 0: Gaussian ones only; default: both."),
     ] = None,
     runs: Annotated[
-        int, typer.Option("--runs", min=100, help="Runs on each of the two tables.")
+        int,
+        typer.Option("--runs", min=10, help="Runs on each table; with --replay: pairs of each kind."),
     ] = 100_000,
     mutants: Annotated[
         bool, typer.Option("--mutants", help="Plant known bugs instead, and catch them.")
+    ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Replay noise on neighbours instead: no byte may differ.")
     ] = False,
     figure: Annotated[
         Path | None,
@@ -39,12 +44,20 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
     """Attack the shipped mechanisms on worst-case neighbours: a lower bound on epsilon a claim."""
     from adumbra.errors import VerificationFailed
 
+    method = "topk" if method == "top-k" else method  # as `adumbra methods` names it
     if mutants:
         verdicts = _try_mutants(method, runs, quiet=json)
         _show_verdicts(verdicts, json=json)
         missed = [verdict.mutant for verdict in verdicts if not verdict.caught]
         if missed:
             raise VerificationFailed(f"mutants not caught: {'; '.join(missed)}")
+        return
+    if replay:
+        compared = _replay(method, runs, quiet=json)
+        _show_replayed(compared, json=json)
+        differing = [one.kind for one in compared if one.differing]
+        if differing:
+            raise VerificationFailed(f"bytes differ: {'; '.join(differing)}")
         return
     results = _attack(method, epsilon, delta, runs, quiet=json)
     _show_results(results, json=json)
@@ -75,6 +88,24 @@ def _attack(
     return results
 
 
+def _replay(method: str | None, pairs: int, *, quiet: bool) -> "list[Replayed]":
+    from tempfile import TemporaryDirectory
+
+    from adumbra.audit.replay import replay_kind
+    from adumbra.audit.replay_kinds import kinds
+    from adumbra.errors import InvalidInput
+
+    chosen = [kind for kind in kinds() if method in (None, kind.method)]
+    if not chosen:
+        raise InvalidInput(f"method={method}: unknown; leave --method out")
+    found = []
+    with TemporaryDirectory() as folder, _bar("replays", len(chosen), quiet=quiet) as advance:
+        for seed, kind in enumerate(chosen):
+            found.append(replay_kind(Path(folder), kind, pairs, seed))
+            advance(1.0)
+    return found
+
+
 def _try_mutants(method: str | None, runs: int, *, quiet: bool) -> "list[Verdict]":
     from adumbra.audit.mutants import MUTANTS, try_mutants
     from adumbra.errors import InvalidInput
@@ -97,16 +128,36 @@ def _show_results(results: "list[Attack]", *, json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("claim", "path", "runs", "claimed", "proven", "at 99 %", "exact share", box=None)
+    names = ("claim", "path", "runs", "claimed", "proven", "at 99 %", "exact", "with chance")
+    table = Table(*names, box=None)
     for one in results:
-        share = "" if one.measured_share is None else f"{one.measured_share:.3f}"
         numbers = (f"{one.epsilon_claimed:g}", f"{one.epsilon_lower:.4f}", f"{one.epsilon_lower_99:.4f}")
         name = f"{one.case}, delta={one.delta:g}" if one.delta else one.case
-        table.add_row(name, one.path, f"{one.runs}", *numbers, share)
-    Console(width=120, highlight=False).print(table)
+        exact = (f"{one.exact_epsilon:.4f}", "" if one.delta else f"{one.exact_chance:.2g}")
+        table.add_row(name, one.path, f"{one.runs}", *numbers, *exact)
+    Console(width=130, highlight=False).print(table)
     typer.echo(
-        "proven: epsilon is at least this, wrong once in 10^9 audits; no claim is refuted below it."
+        "proven: epsilon is at least this, wrong once in 10^9 audits. exact: the epsilon of this pair\n"
+        "of tables, computed; of a pure claim it shows in outcomes of this chance."
     )
+
+
+def _show_replayed(found: "list[Replayed]", *, json: bool) -> None:
+    pairs, hostile = sum(one.pairs for one in found), sum(one.hostile for one in found)
+    differing = sum(len(one.differing) for one in found)
+    if json:
+        shown = [
+            {"kind": one.kind, "pairs": one.pairs, "hostile": one.hostile, "differing": one.differing}
+            for one in found
+        ]
+        facts = {"pairs": pairs, "hostile": hostile, "differing": differing, "kinds": shown}
+        typer.echo(json_module.dumps(facts, indent=2))
+        return
+    for one in found:
+        typer.echo(
+            f"{one.kind:40} {one.pairs} pairs, {one.hostile} hostile, {len(one.differing)} differ"
+        )
+    typer.echo(f"{len(found)} kinds, {pairs} pairs, {hostile} of them hostile: {differing} differ")
 
 
 def _show_verdicts(verdicts: "list[Verdict]", *, json: bool) -> None:

@@ -5,7 +5,15 @@ from typing import NoReturn
 
 import typer
 
-from adumbra.cli import audit_command, demo, ledger_commands, planning, release_views, schema_commands
+from adumbra.cli import (
+    audit_command,
+    demo,
+    ledger_commands,
+    planning,
+    release_views,
+    report_command,
+    schema_commands,
+)
 from adumbra.errors import AdumbraError
 from adumbra.version import __version__
 
@@ -40,6 +48,7 @@ app.command("methods")(planning.methods)
 app.command("release")(planning.release)
 app.command("inspect")(release_views.inspect)
 app.command("verify")(release_views.verify)
+app.command("report")(report_command.report)
 app.command("audit")(audit_command.audit)
 app.add_typer(schema_commands.app, name="schema")
 app.add_typer(ledger_commands.app, name="ledger")

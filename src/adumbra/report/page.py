@@ -64,7 +64,7 @@ class NoiseRow:
 
 def render(card: Mapping[str, Any]) -> str:
     """The page of a card."""
-    page: str = _template().render(
+    page: str = template("card.html.j2").render(
         card=card,
         success=_percent(card),
         relation=RELATIONS[card["unit"]["neighbours"]],
@@ -83,7 +83,8 @@ def _percent(card: Mapping[str, Any]) -> float:
 
 
 @cache
-def _template() -> Any:  # noqa: ANN401 - Jinja is loaded with the first page only
+def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first page only
+    """A template with our filters; whatever a stranger wrote is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
 
     environment = Environment(
@@ -95,7 +96,7 @@ def _template() -> Any:  # noqa: ANN401 - Jinja is loaded with the first page on
     )
     environment.filters |= {"number": number, "at_most": at_most, "value": _value}
     environment.filters |= {"bytes": _bytes, "words": _words}
-    return environment.get_template("card.html.j2")
+    return environment.get_template(name)
 
 
 def _figures(card: Mapping[str, Any]) -> list[dict[str, str]]:

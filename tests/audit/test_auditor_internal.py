@@ -1,0 +1,111 @@
+"""The internal page: attacks on a finished release, stamped, worded as evidence, never in a release."""
+
+import json
+
+import numpy as np
+import pytest
+
+from adumbra import workflow
+from adumbra.audit.internal import attack_release, facts
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.errors import Unsupported
+from adumbra.mechanisms.dppro import DPProConfig
+from adumbra.mechanisms.lda import LDAConfig
+from adumbra.privacy.ledger import Population, create_ledger
+from adumbra.relations import Neighbours, Unit
+from adumbra.report.internal import STAMP, render_internal
+from support.cli import adumbra
+
+SCHEMA = Schema(
+    columns=(
+        Column(name="age", kind=Kind.INTEGER, lower=0.0, upper=99.0),
+        Column(name="amount", kind=Kind.NUMBER, lower=0.0, upper=1.0),
+        Column(name="<b>ill</b>", kind=Kind.CATEGORY, categories=("no", "yes")),
+    ),
+    unit=Unit.ROW,
+    neighbours=Neighbours.REPLACE_ONE,
+    label="<b>ill</b>",
+)
+
+
+def write(path, rows, seed):
+    rng = np.random.default_rng(seed)
+    lines = [f"{a},{x:.3f},{y}" for a, x, y in zip(
+        rng.integers(0, 99, rows), rng.random(rows), rng.choice(["no", "yes"], rows), strict=True
+    )]  # fmt: skip
+    path.write_text("\n".join(["age,amount,<b>ill</b>", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Members, people left out, and two releases of the members."""
+    place = tmp_path_factory.mktemp("internal")
+    members = write(place / "members.csv", 300, 0)
+    write(place / "holdout.csv", 300, 1)
+    (place / "schema.toml").write_text(SCHEMA.to_toml())
+    with create_ledger(place / "ledger.db") as ledger:
+        ledger.register(
+            Population(
+                name="p", unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, epsilon=50.0, delta=1e-6
+            )
+        )
+    configs = {
+        "lda": LDAConfig(epsilon=1.0, delta=1e-6, synthetic_rows=100),
+        "dppro": DPProConfig(n_components=2, epsilon=1.0, delta=1e-6),
+    }
+    for name, config in configs.items():
+        workflow.release(
+            members,
+            config,
+            schema=SCHEMA,
+            ledger=place / "ledger.db",
+            population="p",
+            out=place / name,
+            about={"title": "<script>alert(1)</script>"},
+        )
+    return place
+
+
+def test_the_command_writes_a_stamped_page_outside_the_release(folder):
+    arguments = ("--internal", "--data", "members.csv", "--holdout", "holdout.csv", "--schema")
+    done = adumbra(
+        "report", "lda", *arguments, "schema.toml", "--shadows", "6", "--out", "i.html", "--json",
+        cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown, page = json.loads(done.stdout), (folder / "i.html").read_text()
+    assert shown["shadow_advantage"] is not None
+    assert 0 < shown["advantage_allowed"] < 1
+    assert STAMP in page
+    assert "not a guarantee" in page
+    assert "<script" not in page
+    assert (folder / "i.html").stat().st_mode & 0o077 == 0
+    inside = adumbra("report", "lda", *arguments, "schema.toml", "--out", "lda/i.html", cwd=folder)
+    assert (inside.returncode, "may never be published" in inside.stderr) == (2, True)
+    public = adumbra("report", "lda", "--out", "page.html", cwd=folder)
+    assert public.returncode == 0, public.stderr
+    assert STAMP not in (folder / "page.html").read_text()
+    bare = adumbra("report", "lda", "--internal", "--out", "i.html", cwd=folder)
+    assert (bare.returncode, "needs --data" in bare.stderr) == (2, True)
+
+
+def test_a_copied_table_is_found_and_says_so(folder):
+    from adumbra.release.storage import load
+
+    release = load(folder / "lda")
+    found = attack_release(release, folder / "members.csv", folder / "holdout.csv", SCHEMA)
+    assert found.shadow_advantage is None
+    assert abs(found.density_advantage) < 6.5 * found.standard_error
+    page = render_internal(facts(found, release.card))
+    assert page.count("no better than chance") == 2
+    assert "not run" in page
+    loud = {**facts(found, release.card), "density_advantage": 0.9, "distance_ratio": 0.1}
+    assert render_internal(loud).count("look closer") == 2
+
+
+def test_rows_in_other_columns_are_refused(folder):
+    from adumbra.release.storage import load
+
+    with pytest.raises(Unsupported, match="other columns"):
+        attack_release(load(folder / "dppro"), folder / "members.csv", folder / "holdout.csv", SCHEMA)
