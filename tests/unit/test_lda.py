@@ -51,7 +51,15 @@ def test_the_scale_is_the_sensitivity_over_the_budget(neighbours):
     bound = BoxMoments(shape_of(encoder, classes=3)).sensitivity(neighbours)
     pure = lda.plan(LDAConfig(epsilon=0.5), schema).noise[0]
     assert bound.l1 / 0.5 <= pure.scale <= bound.l1 / 0.5 * 1.001
-    loose = lda.plan(LDAConfig(epsilon=0.5, delta=1e-6), schema).noise[0]
+    lines = lda.plan(LDAConfig(epsilon=0.5, delta=1e-6), schema).noise
+    loose = lines[0]
+    assert [line.purpose for line in lines[1:]] == [
+        "moments, products of two columns",
+        "moments, sums",
+        "moments, counts",
+    ]
+    assert lines[1].scale == pytest.approx(loose.scale / 2**0.5)
+    assert len(lda.plan(LDAConfig(epsilon=0.5), schema).noise) == 1
     assert bound.l2 / mu_of(0.5, 1e-6) <= loose.scale <= bound.l2 / mu_of(0.5, 1e-6) * 1.001
     noise = calibrate_moments(schema, encoder, 0.5, pure=True, classes=3)
     assert noise.deviation(Kind.CROSS) == pytest.approx(noise.scale.scale * 2**0.5)

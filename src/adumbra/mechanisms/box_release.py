@@ -6,7 +6,7 @@
 Proof       box_release.proof.md, of `calibrate_moments` and `draw_moments`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from adumbra.statistics.box_moments import (
 from adumbra.statistics.moments import require_no_overflow
 
 PURPOSE = "moments"
+OTHER_KINDS = {Kind.CROSS: "products of two columns", Kind.TOTAL: "sums", Kind.COUNT: "counts"}
 LARGEST_BITS = 51  # a noised coordinate has at most 2^51 grid steps before the noise
 
 
@@ -48,13 +49,23 @@ class MomentNoise:
     scale: Calibrated
 
     def entry(self) -> Noise:
-        """The noise as the card prints it: of a square of a number; products have it over sqrt 2."""
+        """The noise as the card prints it; if Gaussian, of a square of a number."""
         return Noise(
             purpose=PURPOSE,
             distribution="laplace" if self.pure else "gaussian",
             scale=self.scale.scale,
             sensitivity=self.scale.sensitivity,
             grid=2.0**self.scale.exponent,
+        )
+
+    def other_entries(self) -> tuple[Noise, ...]:
+        """Gaussian noise of the coordinates that get another scale in the same noise call."""
+        if self.pure:
+            return ()
+        first, factors = self.entry(), sigma_factors(self.statistic.shape)
+        return tuple(
+            replace(first, purpose=f"{PURPOSE}, {name}", scale=float(first.scale * factors[kind]))
+            for kind, name in OTHER_KINDS.items()
         )
 
     def deviation(self, kind: Kind) -> float:

@@ -99,7 +99,7 @@ def plan(config: LDAConfig, schema: Schema) -> Plan:
         method=METHOD,
         guarantee=gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours),
         purposes=(PURPOSE,),
-        noise=(noise.entry(),),
+        noise=(noise.entry(), *noise.other_entries()),
         expected=expected,
         notes=tuple(notes),
         details={"encoded_columns": shape.width, "classes": shape.classes},

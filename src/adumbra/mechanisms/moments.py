@@ -18,7 +18,7 @@ Limits      Dependence beyond pairs of columns (given the class) is that of a no
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -51,7 +51,7 @@ from adumbra.mechanisms.moments_plan import (
     design,
 )
 from adumbra.mechanisms.moments_rows import bounded_block, cell_block, norm_block
-from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen, sqrt_upper
+from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen, round_up, sqrt_upper
 from adumbra.postprocess.spectrum import noise_edge
 from adumbra.privacy.calibration import split_epsilon, split_mu
 from adumbra.privacy.conversion import mu_of
@@ -80,7 +80,7 @@ class Scales:
     def entries(self) -> tuple[Noise, ...]:
         """As the card prints them."""
         named = zip(PURPOSES, (self.marginals, self.radius, self.gram), strict=True)
-        return tuple(
+        lines = [
             Noise(
                 purpose=purpose,
                 distribution=self.distribution,
@@ -89,11 +89,20 @@ class Scales:
                 grid=2.0**noise.exponent,
             )
             for purpose, noise in named
-        )
+        ]
+        if self.distribution == "gaussian":  # one noise call, two scales
+            off = replace(lines[-1], purpose=f"{lines[-1].purpose}, entries off the diagonal")
+            lines.append(replace(off, scale=self.gram.scale * round_up(math.sqrt(0.5))))
+        return tuple(lines)
 
     def deviation(self, noise: Calibrated) -> float:
         """The standard deviation of a coordinate."""
         return noise.scale if self.distribution == "gaussian" else noise.scale * math.sqrt(2.0)
+
+    def product_deviation(self) -> float:
+        """The standard deviation of an entry of the Gram off its diagonal."""
+        deviation = self.deviation(self.gram)
+        return deviation * math.sqrt(0.5) if self.distribution == "gaussian" else deviation
 
 
 def gram_statistic(plan: Design, width: int) -> BlockGram:
@@ -156,7 +165,7 @@ def plan(config: MomentsConfig, schema: Schema) -> Plan:
         feature.name: min(1.0, math.sqrt(2.0 / math.pi) * sigma * cells / (2.0 * decided.rows))
         for feature, cells in zip(decided.features, decided.cells, strict=False)
     }
-    edge = noise_edge(scales.deviation(scales.gram) / math.sqrt(2.0), max(gram.blocks)) / decided.rows
+    edge = noise_edge(scales.product_deviation(), max(gram.blocks)) / decided.rows
     rank = min(gram.columns, int(1.0 / edge))
     unit, neighbours = schema.unit, schema.neighbours
     promised = (
@@ -302,7 +311,7 @@ def model_of(
     centre = read_centre(decided, marginals, sigma)
     gram = gram_statistic(decided, len(centre.means))
     scales = calibrate(config, decided, schema, gram)
-    off = scales.deviation(scales.gram) * (math.sqrt(0.5) if config.delta > 0 else 1.0)
+    off = scales.product_deviation()
     radius = float(arrays["radius"][0])
     require(len(arrays["gram"]) == sum(gram.parts), "gram: does not fit the marginals; use one release")
     blocks, cross, tail = gram.unpack(arrays["gram"])

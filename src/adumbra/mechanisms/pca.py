@@ -76,7 +76,7 @@ def plan(config: PCAConfig, schema: Schema) -> Plan:
         method=METHOD,
         guarantee=gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours),
         purposes=(PURPOSE, ROWS) if told else (PURPOSE,),
-        noise=(*entries, told.worst) if told else entries,
+        noise=(*entries, *((told.worst,) if told else ()), *noise.other_entries()),
         expected=told.expected if told else {},
         notes=told.notes if told else (),
         details={
@@ -123,7 +123,7 @@ def release(source: Source, config: PCAConfig, *, engine: Engine, grant: Grant) 
             "noisy_sums": noisy.matrix,
             "rows": np.array([noisy.rows]),
         },
-        noise=entries,
+        noise=(*entries, *noise.other_entries()),
         facts={
             "encoded_columns": list(encoder.names),
             "components_found": len(found.variances),
