@@ -257,3 +257,14 @@ def test_categories_alone_need_no_numbers():
     data = run(mixed_table(1500).select(["region", "job"]), schema, LOUD).tables["data"]
     real = shares(mixed_table(1500)["region"], ["a", "b", "c", None])
     assert np.abs(shares(data["region"].cast(pa.string()), ["a", "b", "c", None]) - real).max() < 0.03
+
+
+def test_rounds_of_calibration_follow_the_kinds_and_the_width():
+    number = moments_model.Block(start=0, width=1, shares=np.ones(18) / 18, values=np.ones(18))
+    pair = moments_model.Block(start=0, width=1, shares=np.ones(2) / 2, values=np.ones(2))
+    level = moments_model.Block(start=0, width=3, shares=np.ones((2, 3)) / 3, values=np.empty(0))
+    assert moments_model._rounds((number, level), 30) == 6
+    assert moments_model._rounds((number, level), 4000) == 1
+    assert moments_model._rounds((number,) * 20, 20) == 1
+    assert moments_model._rounds((number,) * 300, 300) == 0
+    assert moments_model._rounds((pair,) * 300, 300) == 1

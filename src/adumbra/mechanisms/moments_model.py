@@ -32,9 +32,9 @@ from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
 _HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
 _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
 _CALIBRATION_ROWS = 8192
-_ROUNDS = (0, 6)  # of calibration: numbers (ranks bend little), categories
+_LEVEL_ROUNDS = 6  # of calibration, where there are categories
 _SMALL_CLASS = 20.0  # a class below 1/20 of the average size is drawn toward the mean of all
-_WIDE = 400  # beyond this many latent columns calibration of categories takes one round
+_WIDE, _NARROW = 400, 128  # latent columns: more take one round; more numbers take none
 _SAMPLE_VALUES = 2**26  # latent values drawn at once
 
 
@@ -203,12 +203,22 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         rank += kept
     rng = np.random.default_rng([seed, 1])
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
-    has_levels = any(block.is_levels for block in blocks)
-    rounds = 1 if has_levels and model.width > _WIDE else _ROUNDS[has_levels]
-    model = calibrate(model, means, rounds, _CALIBRATION_ROWS, rng)
+    model = calibrate(model, means, _rounds(blocks, model.width), _CALIBRATION_ROWS, rng)
     return MomentsModel(
         plan=plan, schema=found.schema, marginals=marginals, centre=centre, latent=model, rank=rank
     )
+
+
+def _rounds(blocks: tuple[Block, ...], width: int) -> int:
+    """Rounds of calibration: many for categories, one for pairs of levels, and for few numbers one.
+
+    The rows that calibration draws have an error of their own, sqrt(width / rows); in wide tables of
+    numbers, whose ranks bend correlations little, it would do more harm than good.
+    """
+    if any(block.is_levels for block in blocks):
+        return _LEVEL_ROUNDS if width <= _WIDE else 1
+    pairs = sum(len(block.shares) <= 2 for block in blocks)
+    return int(2 * pairs > len(blocks) or width <= _NARROW)
 
 
 def _with_counts(marginals: Marginals, gram: GramNoise) -> Marginals:

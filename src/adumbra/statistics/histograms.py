@@ -53,7 +53,7 @@ def cut(values: Array, edges: Array) -> Ints:
     fence = np.concatenate(([-np.inf], inner, [np.nan]))  # nothing is at or beyond NaN
     places += values >= fence[places + 1]
     places -= values < fence[places]
-    return places
+    return np.asarray(places, np.int64)
 
 
 def histogram_sensitivity(columns: int, neighbours: Neighbours) -> Sensitivity:
