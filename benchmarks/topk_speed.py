@@ -146,7 +146,7 @@ def stream(total, columns, suffix):
         path = Path(folder) / f"long.{suffix}"
         write_long(path, total, columns)
         size = path.stat().st_size / 2**20
-        config = TopKConfig(k=100, epsilon=1.0)
+        config = TopKConfig(k=100, epsilon=1.0, method="frefirst")
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         started, used = time.perf_counter(), time.process_time()
         draw(path, config, columns)

@@ -62,7 +62,7 @@ class KeptEngine:
         self.inner, self.kept = LocalEngine(), {}
 
     def fold(self, source, prepare, statistic, *, stage):
-        if prepare is not item_rows:
+        if stage.startswith("zone"):
             return self.inner.fold(source, prepare, statistic, stage=stage)
         if statistic not in self.kept:
             self.kept[statistic] = self.inner.fold(source, prepare, statistic, stage=stage)

@@ -89,7 +89,7 @@ def test_the_declared_sensitivity_is_reached():
         (Neighbours.REPLACE_ONE, [*BASE, ODD], [*BASE, EVEN]),
     ):
         for delta in (0.0, 1e-6):
-            config = TopKConfig(k=6, epsilon=0.8, delta=delta, length=4)
+            config = TopKConfig(k=6, epsilon=0.8, delta=delta, method="frefirst", length=4)
             _, record = replayed(config, before, after, relation, 1)
             (pair,) = record.pairs
             moved = pair.l1() if delta == 0 else pair.l2()

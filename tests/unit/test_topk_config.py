@@ -46,8 +46,8 @@ def test_pure_methods_refuse_delta(method):
         TopKConfig(k=10, epsilon=1.0, delta=1e-6, method=method)
 
 
-def test_auto_is_frefirst_with_or_without_delta():
-    assert TopKConfig(k=1, epsilon=1.0).chosen is Method.FREFIRST
+def test_auto_counts_the_near_columns_again_where_it_may():
+    assert TopKConfig(k=1, epsilon=1.0).chosen is Method.TPS_REFINE
     assert TopKConfig(k=1, epsilon=1.0, delta=1e-6).chosen is Method.FREFIRST
 
 
@@ -119,12 +119,12 @@ def test_replace_one_needs_more_noise_everywhere_but_in_the_length_scan():
 
 
 def test_plans_say_what_a_reader_must_know():
-    many = plan(TopKConfig(k=2000, epsilon=1.0), schema())
+    many = plan(TopKConfig(k=2000, epsilon=1.0, method="frefirst"), schema())
     assert "k=2000 is above the 1000 columns: all of them are released." in many.notes
     assert many.expected["standard error of a count, length 10"] == pytest.approx(
         2**0.5 * 10 / 0.95, rel=1e-4
     )
-    known = plan(TopKConfig(k=5, epsilon=1.0, length=7), schema())
+    known = plan(TopKConfig(k=5, epsilon=1.0, method="frefirst", length=7), schema())
     assert list(known.expected) == ["standard error of a count, length 7"]
     assert known.noise[0].scale == pytest.approx(7.0)
     assert plan(TopKConfig(k=5, epsilon=1.0, method="em"), schema()).expected == {}

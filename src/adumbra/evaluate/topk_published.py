@@ -85,7 +85,7 @@ def dpsense(run: Run, target: Target) -> NoisyCounts:
     scores = Lattice(-np.abs(tail_counts(histogram.units) - goal), 0)
     scale = gumbel_scale(2.0, run.budget[Step.LENGTH])  # the score may rise here and fall there
     length = 1 + exponential_choice(scores, scale, run.grant.key(Step.LENGTH))
-    return counted(run, Step.COUNTS, None, length)
+    return counted(run, Step.COUNTS, length)
 
 
 def frefirst(run: Run, target: Target) -> Ints:

@@ -20,7 +20,7 @@ FINEST_SHARE = 2**28  # the largest k / epsilon and max_length / epsilon: noise 
 class Method(StrEnum):
     """How the columns are chosen."""
 
-    AUTO = "auto"  # frefirst, the best proven one here for either relation, pure or Gaussian
+    AUTO = "auto"  # the best measured one for either relation: tps-refine if pure, frefirst under delta
     FREFIRST = "frefirst"  # noisy counts of truncated rows, then the k largest
     EM = "em"  # k rounds of the exponential mechanism (drawn in one shot, which is the same law)
     GUMBEL = "gumbel"  # the same; under delta with the bounded-range account of its rounds
@@ -101,7 +101,9 @@ class TopKConfig:
     def chosen(self) -> Method:
         """The method that runs."""
         method = Method(self.method)
-        return Method.FREFIRST if method is Method.AUTO else method
+        if method is not Method.AUTO:
+            return method
+        return Method.TPS_REFINE if self.is_pure else Method.FREFIRST
 
     @property
     def is_pure(self) -> bool:

@@ -23,14 +23,15 @@ from adumbra.mechanisms.topk.phases import (
     exact_counts,
     length_histogram,
     marker,
-    only,
     phase_one,
     scanned,
+    zone_run,
 )
 from adumbra.mechanisms.topk.svt import blocks, drawing, label_columns, sparse
 from adumbra.numerics import Array, Ints, Lattice, fraction_upper
 from adumbra.privacy.calibration import gumbel_epsilon0, gumbel_scale
 from adumbra.privacy.selection import gumbel_top_k
+from adumbra.statistics.counts import item_rows
 
 SVT_THRESHOLD = Fraction(1, 4)  # of epsilon, as the paper has it
 ZONE = 2  # the unsafe zone reaches this many noise scales to either side of the k-th noisy count
@@ -115,13 +116,14 @@ def tps_refine(run: Run) -> Chosen:
     wanted = run.k - len(safe)
     if len(zone) == wanted:
         return _with_zone(safe, zone, zone, noisy)
-    lengths = length_histogram(run, len(zone))
-    histogram = run.engine.fold(run.source, only(zone), lengths, stage="zone lengths").units
-    length = scanned(run, Step.ZONE_LENGTH, Step.ZONE_COUNTS, len(zone), histogram)
-    again = counted(run, Step.ZONE_COUNTS, zone, length)
+    near, columns = zone_run(run, zone), np.sort(zone)
+    lengths = length_histogram(near, near.width)
+    histogram = run.engine.fold(near.source, item_rows, lengths, stage="zone lengths").units
+    length = scanned(near, Step.ZONE_LENGTH, Step.ZONE_COUNTS, near.width, histogram)
+    again = counted(near, Step.ZONE_COUNTS, length)
     first, second = noisy.noise.deviation**-2, again.noise.deviation**-2
     counts, deviations = noisy.values, np.full(run.width, noisy.noise.deviation)
-    counts[zone] = (first * counts[zone] + second * again.values) / (first + second)
+    counts[columns] = (first * counts[columns] + second * again.values) / (first + second)
     deviations[zone] = (first + second) ** -0.5
     best = zone[np.argsort(-counts[zone], kind="stable")[:wanted]]
     return Chosen(

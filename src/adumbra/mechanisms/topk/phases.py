@@ -5,12 +5,11 @@ Every function that draws takes its budget and its keys from a `Run`; only `engi
 Proof       counting.proof.md (what is summed and noised), methods.proof.md (what the passes cost).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adumbra.data.batch import SetBatch
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.topk.config import Step
@@ -23,11 +22,14 @@ from adumbra.mechanisms.topk.counting import (
     truncated,
 )
 from adumbra.mechanisms.topk.svt import drawing
+from adumbra.mechanisms.topk.zone import zone_source
 from adumbra.numerics import Ints
 from adumbra.privacy.grant import Grant
 from adumbra.relations import Neighbours
-from adumbra.statistics.counts import ItemCounts, ItemRows, Norm, Stacked, item_rows
+from adumbra.statistics.counts import ItemCounts, Norm, Stacked, item_rows
 from adumbra.statistics.lengths import LengthHistogram, tail_counts
+
+STAGES = {Step.ZONE_COUNTS: "zone counts"}  # of the progress line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +66,11 @@ def exact_counts(run: Run) -> Ints:
 def phase_one(run: Run) -> NoisyCounts:
     """Noisy counts of all columns, rows cut to the public or privately chosen length."""
     if Step.LENGTH not in run.budget:
-        return counted(run, Step.COUNTS, None, min(run.length or run.width, run.width))
+        return counted(run, Step.COUNTS, min(run.length or run.width, run.width))
     histogram = run.engine.fold(
         run.source, item_rows, length_histogram(run, run.width), stage="lengths"
     ).units
-    return counted(run, Step.COUNTS, None, scanned(run, Step.LENGTH, Step.COUNTS, run.width, histogram))
+    return counted(run, Step.COUNTS, scanned(run, Step.LENGTH, Step.COUNTS, run.width, histogram))
 
 
 def both_counts(run: Run) -> tuple[NoisyCounts, Ints]:
@@ -81,7 +83,7 @@ def both_counts(run: Run) -> tuple[NoisyCounts, Ints]:
     ).units
     histogram, exact = np.split(both, [len(lengths.zero())])
     length = scanned(run, Step.LENGTH, Step.COUNTS, run.width, histogram)
-    return counted(run, Step.COUNTS, None, length), exact
+    return counted(run, Step.COUNTS, length), exact
 
 
 def scanned(run: Run, scan: Step, count: Step, width: int, histogram: Ints) -> int:
@@ -96,12 +98,11 @@ def scanned(run: Run, scan: Step, count: Step, width: int, histogram: Ints) -> i
     )
 
 
-def counted(run: Run, count: Step, columns: Ints | None, length: int) -> NoisyCounts:
-    """Noisy counts of all or of these public columns, rows cut to a length; one pass."""
-    width = run.width if columns is None else len(columns)
+def counted(run: Run, count: Step, length: int) -> NoisyCounts:
+    """Noisy counts of all columns of the run, rows cut to a length; one pass."""
     calibrated = count_noise(length, run.budget[count], run.neighbours, norm=run.norm)
-    prepare = only(columns)
-    exact = run.engine.fold(run.source, prepare, truncated(width, calibrated), stage="count")
+    statistic = truncated(run.width, calibrated)
+    exact = run.engine.fold(run.source, item_rows, statistic, stage=STAGES.get(count, "count"))
     return noisy_counts(exact, calibrated, run.grant, count)
 
 
@@ -110,8 +111,6 @@ def length_histogram(run: Run, width: int) -> LengthHistogram:
     return LengthHistogram(longest=min(run.longest, width))
 
 
-def only(columns: Ints | None) -> Callable[[SetBatch], ItemRows]:
-    """Rows as sets, of these columns only."""
-    if columns is None:
-        return item_rows
-    return lambda batch: item_rows(batch).restrict(columns)
+def zone_run(run: Run, columns: Ints) -> Run:
+    """The same run on rows of these public columns alone, numbered as they rise."""
+    return replace(run, source=zone_source(run.source, columns), width=len(columns))
