@@ -4,6 +4,8 @@ The generator is public; rows of each class are centred exactly, and where there
 pooled second moment is made the identity.
 """
 
+from contextlib import suppress
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
@@ -19,16 +21,20 @@ def class_labels(shares: Array, rows: int) -> Ints:
     return np.repeat(np.arange(len(shares)), conditional_sizes(shares, rows)).astype(np.int64)
 
 
-def normal_rows(labels: Ints, width: int, rng: np.random.Generator) -> Array:
-    """Standard normal rows, centred in every class, white over all where the rows suffice."""
+def normal_rows(
+    labels: Ints, width: int, rng: np.random.Generator, factor: Array | None = None
+) -> Array:
+    """Standard normal rows, centred in every class, white over all where the rows suffice.
+
+    With a factor A (any x width) the rows are multiplied by its transpose: their covariance is A A^T.
+    """
     rows = rng.standard_normal((len(labels), width))
     for code in np.unique(labels):
         members = labels == code
         rows[members] -= rows[members].mean(axis=0)
-    if len(rows) < _WHITEN_ROWS * width or width > _WHITEN_WIDTH:
-        return rows
-    try:
-        lower = np.linalg.cholesky(rows.T @ rows / len(rows))
-    except np.linalg.LinAlgError:  # as many classes as rows: nothing to make white
-        return rows
-    return np.asarray(solve_triangular(lower, rows.T, lower=True).T)
+    mix = np.eye(width) if factor is None else factor.T
+    if len(rows) >= _WHITEN_ROWS * width and width <= _WHITEN_WIDTH:
+        with suppress(np.linalg.LinAlgError):  # as many classes as rows: nothing to make white
+            lower = np.linalg.cholesky(rows.T @ rows / len(rows))
+            mix = solve_triangular(lower, mix, lower=True, trans="T")
+    return np.asarray(rows @ mix)

@@ -144,7 +144,7 @@ def draw_latent(model: LatentModel, labels: Ints, rng: np.random.Generator) -> A
     """Latent rows of the given classes."""
     rows = model.means[labels]
     for run, factor in zip(runs(model.roots), model.roots, strict=True):
-        rows[:, run] += normal_rows(labels, factor.shape[1], rng) @ factor.T
+        rows[:, run] += normal_rows(labels, factor.shape[1], rng, factor)
     return rows
 
 
