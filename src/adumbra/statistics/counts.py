@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from adumbra.data.batch import Items, SetBatch
@@ -46,11 +45,11 @@ class ItemRows:
 
     def restrict(self, columns: Ints) -> "ItemRows":
         """The same rows with only these (public, distinct) columns, renumbered 0, 1, ... as listed."""
-        place = np.full(self.width, -1, np.int32)
-        place[columns] = np.arange(len(columns), dtype=np.int32)
-        moved = place[self.indices]
-        kept = moved >= 0
-        return ItemRows(_row_starts(self.indptr, kept), moved[kept], len(columns))
+        is_kept, place = np.zeros(self.width, np.bool_), np.zeros(self.width, np.int32)
+        is_kept[columns], place[columns] = True, np.arange(len(columns), dtype=np.int32)
+        kept = np.flatnonzero(is_kept[self.indices])
+        starts = np.searchsorted(kept, self.indptr)  # entries kept before each row
+        return ItemRows(starts, place[self.indices[kept]], len(columns))
 
 
 def item_rows(batch: SetBatch) -> ItemRows:
@@ -186,9 +185,3 @@ class Stacked:
         """The norms of the two parts together."""
         a, b = self.first.sensitivity(neighbours), self.second.sensitivity(neighbours)
         return Sensitivity(l1=sum_upper(a.l1, b.l1), l2=sum_upper(a.l2, b.l2))
-
-
-def _row_starts(indptr: Ints, kept: NDArray[np.bool_]) -> Ints:
-    """Where rows start once only the kept entries remain."""
-    before = np.concatenate(([0], np.cumsum(kept)))
-    return np.asarray(before[indptr], np.int64)
