@@ -21,20 +21,26 @@ def class_labels(shares: Array, rows: int) -> Ints:
     return np.repeat(np.arange(len(shares)), conditional_sizes(shares, rows)).astype(np.int64)
 
 
+def class_runs(labels: Ints) -> list[tuple[int, slice]]:
+    """Codes of neighbouring rows of one class and where they are; labels in order have one run each."""
+    starts = np.flatnonzero(np.diff(labels, prepend=labels[:1] - 1))
+    stops = np.append(starts[1:], len(labels))[: len(starts)]
+    return [(int(labels[a]), slice(int(a), int(b))) for a, b in zip(starts, stops, strict=True)]
+
+
 def normal_rows(
     labels: Ints, width: int, rng: np.random.Generator, factor: Array | None = None
 ) -> Array:
-    """Standard normal rows, centred in every class, white over all where the rows suffice.
+    """Standard normal rows, centred in every run of a class, white over all where the rows suffice.
 
     With a factor A (any x width) the rows are multiplied by its transpose: their covariance is A A^T.
     """
     rows = rng.standard_normal((len(labels), width))
-    for code in np.unique(labels):
-        members = labels == code
+    for _, members in class_runs(labels):
         rows[members] -= rows[members].mean(axis=0)
     mix = np.eye(width) if factor is None else factor.T
     if len(rows) >= _WHITEN_ROWS * width and width <= _WHITEN_WIDTH:
         with suppress(np.linalg.LinAlgError):  # as many classes as rows: nothing to make white
             lower = np.linalg.cholesky(rows.T @ rows / len(rows))
             mix = solve_triangular(lower, mix, lower=True, trans="T")
-    return np.asarray(rows @ mix)
+    return np.asarray((mix.T @ rows.T).T)  # column by column in memory, as decoding reads it

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.gaussian import class_labels, normal_rows
+from adumbra.postprocess.gaussian import class_labels, class_runs, normal_rows
 from adumbra.postprocess.marginals import fill
 from adumbra.postprocess.matrices import root
 
@@ -142,9 +142,11 @@ def _rooted(model: LatentModel) -> LatentModel:
 
 def draw_latent(model: LatentModel, labels: Ints, rng: np.random.Generator) -> Array:
     """Latent rows of the given classes."""
-    rows = model.means[labels]
+    rows = np.empty((len(labels), model.width), order="F")
     for run, factor in zip(runs(model.roots), model.roots, strict=True):
-        rows[:, run] += normal_rows(labels, factor.shape[1], rng, factor)
+        rows[:, run] = normal_rows(labels, factor.shape[1], rng, factor)
+    for code, members in class_runs(labels):
+        rows[members] += model.means[code]
     return rows
 
 
