@@ -197,7 +197,7 @@ FIGURES = {
     "kosarak_head": None,
 }  # the paper's figure numbers
 PAPER_STYLE = {"paper TPS+PFM": "C3-o", "paper TPS+EM": "C0-s", "paper freFirst": "C2-^", "em": "C7-v"}
-OUR_STYLE = {"frefirst": "k--D", "gaussian": "C1--P", "tps-pfm": "C4--x"}
+OUR_STYLE = {"tps-refine": "C5--*", "frefirst": "k--D", "gaussian": "C1--P", "tps-pfm": "C4--x"}
 
 
 def draw_figures(table, folder):
@@ -222,7 +222,7 @@ def draw_figures(table, folder):
             axis.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS])
             axis.grid(alpha=0.3)
         axes[0].set_ylabel("F-score")
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=7, fontsize=8)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=8, fontsize=8)
         number = FIGURES.get(data)
         title = f"figure {number} of the paper, redrawn" if number else "not in the paper"
         figure.suptitle(
