@@ -205,6 +205,11 @@ def _notes(
         f"Directions below {edge:.2g} of the clipped variance drown in noise; {rank} survive at most.",
         "One-way errors are before denoising: columns with like cells are smoothed together.",
     ]
+    if decided.classes > 1:
+        said.append(
+            f"One covariance serves all {decided.classes} classes, which differ by their means and the "
+            f"histograms of categories: one for each would be {decided.classes} times as noisy."
+        )
     if len(gram.blocks) > 1:
         said.append(
             f"{decided.widest()} encoded columns exceed {BLOCK_WIDTH}: second moments are released for "
