@@ -6,6 +6,7 @@ import pyarrow as pa
 from adumbra.data.kept import KeptSource
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
+from adumbra.mechanisms.topk.zone import zone_source
 from adumbra.relations import Neighbours, Unit
 
 SCHEMA = Schema(items=ItemSpec(upper=9), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
@@ -71,3 +72,13 @@ def test_public_facts_are_the_source_s_own():
     kept = KeptSource(CountedSource())
     assert (kept.schema, kept.width, kept.public_rows(), kept.pin()) == (SCHEMA, 10, 5, "memory")
     assert next(kept.batches(2)).indices.dtype == np.int32
+
+
+def test_rows_of_a_few_columns_are_cut_once_and_numbered_as_they_rise():
+    source = CountedSource()
+    zone = zone_source(source, np.array([9, 1, 4]))
+    cut = [[0], [], [], [2], [1]]
+    assert rows_of(zone.batches(2)) == rows_of(zone.batches(2)) == cut
+    assert source.reads == 1
+    assert (zone.schema, zone.width, zone.public_rows(), zone.pin()) == (SCHEMA, 10, 5, "memory")
+    assert {batch.width for batch in zone.batches(2)} == {3}
