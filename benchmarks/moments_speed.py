@@ -2,7 +2,8 @@
 
     python benchmarks/moments_speed.py [--rows 1000000] [--columns 300] [--repeat 3]
     python benchmarks/moments_speed.py --whole --rows 20000 --columns 784    (one release, end to end)
-    python benchmarks/moments_speed.py --whole --rows 20000 --columns 10000
+    python benchmarks/moments_speed.py --whole --rows 4000 --columns 10000
+    python benchmarks/moments_speed.py --whole --items --rows 5000 --columns 4000      (sparse item sets)
 
 Reference: pyarrow reads the Parquet file in batches, numpy takes X.T @ X. Passes and reference run in
 turn in one process, BLAS on one thread; figures are ratios of the best CPU times of all threads. The
@@ -18,9 +19,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy.sparse import csr_array, vstack
 from threadpoolctl import threadpool_limits
 
-from adumbra.data.schema import Column, Kind, Schema
+from adumbra.data.schema import Column, ItemSpec, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms import moments
@@ -83,13 +85,26 @@ class Watch(LocalEngine):
         return total
 
 
-def release(path, columns, sample_rows=None):
-    schema = declared(columns)
+def item_sets(rows, columns):
+    """Sparse rows: item j is in about 0.3 / j^0.7 of them."""
+    rng, parts = np.random.default_rng(0), []
+    for start in range(0, rows, 1000):
+        size = min(1000, rows - start)
+        parts.append(csr_array(rng.random((size, columns)) < 0.3 / np.arange(1, columns + 1) ** 0.7))
+    return vstack(parts, format="csr").astype(np.float64)
+
+
+def declared_items(columns):
+    relation = {"unit": Unit.ROW, "neighbours": Neighbours.REPLACE_ONE}
+    return Schema(items=ItemSpec(upper=columns - 1), **relation)
+
+
+def release(data, schema, sample_rows=None):
     config = MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=sample_rows)
     planned = moments.plan(config, schema)
     grant = open_grant("benchmark", planned.guarantee, planned.purposes, "")
     engine = Watch()
-    moments.release(open_source(str(path), schema), config, engine=engine, grant=grant)
+    moments.release(open_source(data, schema), config, engine=engine, grant=grant)
     return engine.spent
 
 
@@ -99,13 +114,21 @@ def main():
     parser.add_argument("--columns", type=int, default=300)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--whole", action="store_true", help="one release, its CPU time and memory")
+    parser.add_argument("--items", action="store_true", help="item sets instead of numbers")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1, user_api="blas"):
-        path = Path(folder) / "table.parquet"
-        write_table(path, arguments.rows, arguments.columns)
-        if arguments.whole:
+        path = str(Path(folder) / "table.parquet")
+        if arguments.items:
+            data, schema = (
+                item_sets(arguments.rows, arguments.columns),
+                declared_items(arguments.columns),
+            )
+        else:
+            write_table(path, arguments.rows, arguments.columns)
+            data, schema = path, declared(arguments.columns)
+        if arguments.whole or arguments.items:
             wall = time.perf_counter()
-            spent = seconds(release, path, arguments.columns)
+            spent = seconds(release, data, schema)
             wall = time.perf_counter() - wall
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             size = f"{arguments.rows} x {arguments.columns}"
@@ -114,7 +137,7 @@ def main():
         base, passes = [], []
         for _ in range(arguments.repeat):
             base.append(seconds(reference, path))
-            passes.append(release(path, arguments.columns, sample_rows=1))
+            passes.append(release(data, schema, sample_rows=1))
         print(f"reading and X.T @ X: {min(base):.2f} CPU s")
         for stage in passes[0]:
             best = min(found[stage] for found in passes)
