@@ -187,9 +187,11 @@ def test_ranges_and_single_names_are_written_apart():
 
 def test_the_examples_of_the_reference_are_schemas():
     reference = Path(__file__).parents[2] / "docs" / "reference" / "schema-format.md"
-    whole, items = re.findall(r"```toml\n(.*?)```", reference.read_text(), re.DOTALL)
+    whole, items, constraint = re.findall(r"```toml\n(.*?)```", reference.read_text(), re.DOTALL)
     assert Schema.parse(whole).width == 10_003
     assert Schema.parse(TABLE + items).width == 16_470
+    hired, left = COLUMN.replace('"a"', '"hired"'), COLUMN.replace('"a"', '"left"')
+    assert len(Schema.parse(TABLE + hired + left + constraint).constraints) == 1
 
 
 def test_item_sets_round_trip():
