@@ -10,6 +10,7 @@ from adumbra.data.schema import Column, Kind, Schema
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms import moments, moments_model, moments_plan, moments_rows
 from adumbra.mechanisms.moments_plan import MomentsConfig, design, number_edges
+from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
 from adumbra.relations import Neighbours, Unit
 from support.moments import ADD, items_schema, mixed_schema, mixed_table, numbers_schema, run
 
@@ -311,3 +312,19 @@ def test_rounds_of_calibration_follow_the_kinds_and_the_width():
     assert moments_model._rounds((number,) * 20, 20) == 1
     assert moments_model._rounds((number,) * 300, 300) == 0
     assert moments_model._rounds((pair,) * 300, 300) == 1
+
+
+def test_kept_rows_and_read_rows_give_the_same_release(monkeypatch):
+    schema = mixed_schema()
+    config = MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=50)
+    planned = moments.plan(config, schema)
+
+    def drawn():
+        grant = recording_grant(NoiseRecord(), 7, planned.guarantee, planned.purposes)
+        return run(mixed_table(500), schema, config, grant=grant)
+
+    kept = drawn()
+    monkeypatch.setattr(moments, "KeptSource", lambda source: source)
+    read = drawn()
+    assert kept.tables["data"].equals(read.tables["data"])
+    assert all(np.array_equal(kept.arrays[name], read.arrays[name]) for name in kept.arrays)

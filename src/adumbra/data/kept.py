@@ -1,4 +1,4 @@
-"""Item sets that are read once and held in memory for further passes, if they fit a fixed budget.
+"""Rows that are read once and held in memory for further passes, if they fit a fixed budget.
 
 Larger data are read again on every pass. Either way a pass gives the same blocks, bit for bit.
 """
@@ -9,7 +9,7 @@ from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 
-KEPT_BYTES = 128 * 2**20  # about 30 million items, four bytes each, and eight for each row
+KEPT_BYTES = 128 * 2**20  # 16 million numbers, or about 30 million items of sets
 
 
 class KeptSource:

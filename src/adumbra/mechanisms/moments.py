@@ -25,6 +25,7 @@ import numpy as np
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.bounds import BoundedRows
+from adumbra.data.kept import KeptSource
 from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
@@ -234,6 +235,7 @@ def release(source: Source, config: MomentsConfig, *, engine: Engine, grant: Gra
     """Three paid passes, then arithmetic on public numbers."""
     schema = source.schema
     rows = source.public_rows()
+    source = KeptSource(source)  # three passes; small tables are read once
     wanted = _rows_to_draw(config, rows)
     decided = design(config, schema, rows)
     lower = schema.columns[decided.label].limits[0] if decided.label is not None else 0.0
