@@ -1,5 +1,6 @@
 """Any bytes are a CSV file: no exception, the row count of the rule, and the cells of a plain reader."""
 
+import atexit
 import itertools
 import tempfile
 from pathlib import Path
@@ -62,7 +63,8 @@ ROWS = st.lists(
     st.lists(st.sampled_from([*WORDS, b"", b'"x"', b'"y\n"']), min_size=4, max_size=4), max_size=12
 )
 LONGEST = 2**20
-FOLDER, NUMBER = tempfile.TemporaryDirectory(), itertools.count()  # removed when the process ends
+FOLDER, NUMBER = tempfile.TemporaryDirectory(), itertools.count()
+atexit.register(FOLDER.cleanup)
 
 
 def write(data: bytes) -> Path:
