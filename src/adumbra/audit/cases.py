@@ -97,7 +97,7 @@ def _projections(epsilon: float, delta: float) -> list[Case]:
         replace(Case(name=name, module=module, config=config, schema=schema, tables=tables), tight=False)
         for family in FAMILIES
         for name, module, config, schema, tables in (
-            (f"dppro/row/{family}", dppro, replace(gauss, family=family), row, anywhere),
+            (f"dppro/row/{family}", dppro, replace(gauss, family=family), row, (*anywhere, *opposite)),
             (f"jl-laplace/element/{family}", jl_laplace, replace(pure, family=family), element, cells),
         )
     ]
