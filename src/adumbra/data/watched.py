@@ -20,7 +20,7 @@ SeenRows = Array | csr_array  # whole numbers in float64: a table's rows, or the
 
 
 class WatchedSource:
-    """Delegates to a source; `see` gets each block of rows once, as integers of 0 to 2^15."""
+    """Delegates to a source; `see` gets each block of rows once, as whole numbers from 0 on."""
 
     def __init__(self, source: Source, see: Callable[[SeenRows], None] = lambda _: None) -> None:
         self._source = source
