@@ -7,6 +7,7 @@ was sealed can be published later (`ledger resume`), and nothing is drawn twice 
 """
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,7 @@ from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, open_ledger
 from adumbra.release.artifact import Release
-from adumbra.release.card import build_card
+from adumbra.release.card import build_card, require_words
 from adumbra.release.storage import load, write_staged
 from adumbra.report.page import render
 from adumbra.version import __version__
@@ -88,6 +89,15 @@ def draw(  # noqa: PLR0911 - as above
     raise _unknown(config)
 
 
+def require_payable(
+    planned: Plan, *, ledger: str | Path | Ledger, population: str, out: str | Path
+) -> None:
+    """Refuse at once what `release` would refuse before its charge; charges nothing."""
+    _require_place(Path(out))
+    with _opened(ledger) as book:
+        book.check(population, planned.guarantee)
+
+
 def release(  # noqa: PLR0913 - the door to everything: each keyword is one public decision
     data: object,
     config: Config,
@@ -102,7 +112,9 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
 ) -> Release:
     """Pay, draw, seal and publish one release into the new folder `out`."""
     target = Path(out)
-    require(not target.exists(), f"out={target}: exists already; choose a new folder")
+    _require_place(target)
+    people = {"population": population, **(about or {})}
+    require_words(people, before_dp)
     source = WatchedSource(open_source(data, schema))
     planned = plan(config, source.schema)
     pin = source.pin()
@@ -122,7 +134,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
             mechanisms=[noise.to_dict() for noise in draft.noise or planned.noise],
             expected_error=dict(planned.expected),
             ledger={"entry": entry, **book.head().to_dict()},
-            about={"population": population, **(about or {})},
+            about=people,
             limits=[*planned.notes, *LIMITS],
             facts=dict(draft.facts),
             adumbra_version=__version__,
@@ -145,6 +157,16 @@ def config_facts(config: Config) -> dict[str, object]:
     """Every public parameter by name, for the card and the ledger."""
     facts = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
+
+
+def _require_place(target: Path) -> None:
+    """A release needs a new folder that can be made: to fail at that later would waste the charge."""
+    require(not os.path.lexists(target), f"out={target}: exists already; choose a new folder")
+    above = next(folder for folder in target.absolute().parents if os.path.lexists(folder))
+    require(
+        above.is_dir() and os.access(above, os.W_OK | os.X_OK),
+        f"out={target}: {above} is no folder that can be written to; choose another place",
+    )
 
 
 @contextmanager

@@ -82,13 +82,48 @@ def test_a_release_goes_through_every_command(place):
     assert "people" in shown.stdout
 
 
-def test_an_overspend_is_refused_with_what_would_pass(place):
+ASK = PAY[:-1]  # as a person at a terminal
+
+
+@pytest.mark.parametrize("pay", [PAY, ASK], ids=["--yes", "asked"])
+def test_an_overspend_is_refused_at_once_with_what_would_pass(place, pay):
     over = [word if word != "1" else "3" for word in METHOD]
-    done = adumbra("release", "table.parquet", *over, *PAY, "--out", "refused", cwd=place)
+    done = adumbra("release", "table.parquet", *over, *pay, "--out", "refused", cwd=place, stdin="y\n")
     assert done.returncode == 3
+    assert "dppro  costs epsilon=3" in done.stdout  # the plan is shown ...
+    assert "Charge population" not in done.stdout + done.stderr  # ... and nothing is asked
     assert "epsilon=3.0 asked" in done.stderr
     assert "for population people; ask for at most" in done.stderr
     assert not (place / "refused").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "code"),
+    [
+        ("table.parquet --out table.toml", "out=table.toml: exists already; choose a new folder", 2),
+        ("table.parquet --out table.toml/out", "table.toml is no folder that can be written to", 2),
+        ("table.parquet --population nobody", "population=nobody: not registered", 1),
+        ("table.parquet --ledger none.db", "none.db: no such file", 1),
+        ("table.parquet --engine spark", "engine=spark: unknown; use local", 2),
+        ("table.parquet --schema other.toml", "column 'weight' absent; rename in the data", 2),
+        ("none.parquet", "none.parquet", 2),
+    ],
+)
+def test_what_is_plainly_wrong_is_said_without_a_question(place, words, text, code):
+    (place / "other.toml").write_text(SCHEMA.replace("colour", "weight"))
+    command = [
+        "release",
+        *METHOD,
+        *ASK,
+        "--out",
+        "plain",
+        *words.split(),
+    ]  # the last of one option counts
+    done = adumbra(*command, cwd=place, stdin="y\n")
+    assert done.returncode == code
+    assert text in done.stderr
+    assert "Charge population" not in done.stdout + done.stderr
+    assert "internal fault" not in done.stderr
 
 
 def test_a_changed_byte_fails_verification(place):
@@ -137,9 +172,10 @@ def test_a_release_never_overwrites(place):
 
 def test_the_person_is_asked_before_anything_is_paid(place):
     before = adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout
-    pay = [word for word in PAY if word != "--yes"]
-    done = adumbra("release", "table.parquet", *METHOD, *pay, "--out", "asked", cwd=place, stdin="n\n")
-    assert done.returncode != 0
+    less = [word if word != "1" else "0.5" for word in METHOD]
+    done = adumbra("release", "table.parquet", *less, *ASK, "--out", "asked", cwd=place, stdin="n\n")
+    assert done.returncode == 1
+    assert "Charge population people and release?" in done.stdout
     assert adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout == before
 
 

@@ -1,3 +1,6 @@
+import re
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +12,7 @@ from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.data.watched import WatchedSource
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import InvalidInput, LedgerError
+from adumbra.errors import AdumbraError, BudgetRefused, InvalidInput, LedgerError
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.privacy.ledger import Population, State, create_ledger
 from adumbra.relations import Neighbours, Unit
@@ -85,6 +88,44 @@ def test_data_that_changes_while_it_is_read_is_not_published(ledger, tmp_path):
     assert not (tmp_path / "out").exists()
     (statement,) = ledger.show("people")
     assert [entry.state for entry in statement.stranded] == [State.DRAWN]  # charged all the same
+
+
+@pytest.mark.parametrize(
+    ("keywords", "text"),
+    [
+        ({"population": "nobody"}, "population=nobody: not registered"),
+        ({"about": {"author": "x"}}, "card.json at about: breaks the rule `additionalProperties`"),
+        ({"before_dp": "x" * 20_001}, "card.json at before_dp: breaks the rule `maxLength`"),
+        ({"before_dp": "\ud800"}, "holds text that is not Unicode"),
+        ({"place": "taken"}, "taken: exists already; choose a new folder"),
+        ({"place": "link"}, "link: exists already; choose a new folder"),
+        ({"place": "ledger.db/deeper/out"}, "ledger.db is no folder that can be written to"),
+    ],
+)
+def test_what_can_be_refused_for_nothing_is_not_charged(ledger, tmp_path, keywords, text):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    before = ledger.head()
+    with pytest.raises(AdumbraError, match=re.escape(text)):
+        run(ledger, tmp_path / keywords.pop("place", "out"), **keywords)
+    assert ledger.head() == before
+
+
+def test_a_dry_check_refuses_as_the_release_would_and_charges_nothing(ledger, tmp_path):
+    def check(epsilon, population="people", out="out"):
+        planned = workflow.plan(replace(CONFIG, epsilon=epsilon), SCHEMA)
+        workflow.require_payable(planned, ledger=ledger, population=population, out=tmp_path / out)
+
+    before = ledger.head()
+    check(2.0)
+    with pytest.raises(BudgetRefused, match=r"epsilon=2.1 asked, 2.0 left of 2.0 at delta=1e-06") as no:
+        check(2.1)
+    assert (no.value.asked, no.value.left, no.value.largest) == (2.1, 2.0, 2.0)
+    with pytest.raises(LedgerError, match="population=nobody: not registered"):
+        check(1.0, "nobody")
+    with pytest.raises(InvalidInput, match="is no folder that can be written to"):
+        check(1.0, out="ledger.db/out")
+    assert ledger.head() == before
 
 
 def test_unknown_configs_are_refused():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from adumbra.engine.base import Engine, Progress
+    from adumbra.engine.base import Progress
     from adumbra.mechanisms.base import Plan
     from adumbra.release.artifact import Release
 
@@ -94,12 +94,16 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     from adumbra.data.schema import Schema
     from adumbra.data.sources import open_source
     from adumbra.data.watched import WatchedSource
+    from adumbra.engine.local import LocalEngine
+    from adumbra.errors import require
 
+    require(engine == "local", f"engine={engine}: unknown; use local")
     config = make_config(method, epsilon, delta, option or [])
     source = WatchedSource(open_source(data, Schema.read(schema)))
     planned = workflow.plan(config, source.schema)
     if not json:
         show_plan(planned)
+    workflow.require_payable(planned, ledger=ledger, population=population, out=out)
     if not yes:
         typer.confirm(f"Charge population {population} and release?", abort=True)
     with progress_bar(quiet=json) as report:
@@ -110,20 +114,10 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
             ledger=ledger,
             population=population,
             out=out,
-            engine=make_engine(engine, report),
+            engine=LocalEngine(progress=report),
             before_dp=before_dp,
         )
     show_release(made, out, json=json)
-
-
-def make_engine(name: str, report: "Progress") -> "Engine":
-    """The engine of that name."""
-    from adumbra.engine.local import LocalEngine
-    from adumbra.errors import InvalidInput
-
-    if name == "local":
-        return LocalEngine(progress=report)
-    raise InvalidInput(f"engine={name}: unknown; use local")
 
 
 def plan_facts(planned: "Plan") -> dict[str, object]:

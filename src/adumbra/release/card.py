@@ -187,9 +187,20 @@ def card_schema() -> dict[str, Any]:
 
 def card_faults(card: object) -> tuple[str, ...]:
     """Where the card breaks its JSON Schema: place and rule, never the offending (untrusted) value."""
+    return _faults(card, card_schema())
+
+
+def require_words(about: Mapping[str, object], before_dp: str) -> None:
+    """Refuse words that a card cannot hold while refusing is free: before the charge."""
+    words = {"about": {"title": "", "date": "2000-01-01", **about}, "before_dp": before_dp}
+    faults = _faults(_plain_object(words, "card"), {**card_schema(), "required": list(words)})
+    require(not faults, "\n".join(faults))
+
+
+def _faults(card: object, schema: Mapping[str, Any]) -> tuple[str, ...]:
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - a tenth of a second that plans need not pay
 
-    errors = Draft202012Validator(card_schema()).iter_errors(card)
+    errors = Draft202012Validator(schema).iter_errors(card)
     places = (
         ("/".join(map(str, error.absolute_path)) or "the whole card", error.validator)
         for error in errors

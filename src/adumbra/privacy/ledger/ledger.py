@@ -85,6 +85,11 @@ class Ledger:
 
     # One spend
 
+    def check(self, population: str, guarantee: PrivacyGuarantee) -> None:
+        """Refuse, as `reserve` would now, what the population cannot pay; charges and holds nothing."""
+        with self._store.read() as connection:
+            accounts.check(connection, population, guarantee)
+
     def reserve(
         self,
         population: str,
@@ -97,8 +102,7 @@ class Ledger:
 
         Raises `BudgetRefused` with asked, left and largest; nothing has changed then.
         """
-        with self._store.read() as connection:
-            accounts.check(connection, population, guarantee)
+        self.check(population, guarantee)
         faults.checkpoint("reserve: before")
         with self._acts() as chain:
             entry = protocol.reserve(chain, population, guarantee, request, source_pin)
