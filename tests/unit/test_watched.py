@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 
 from adumbra.data.schema import Column, ItemSpec, Kind, Schema
 from adumbra.data.sources import open_source
@@ -70,6 +71,35 @@ def test_the_tripwire_tells_item_sets_apart_and_knows_them_again():
     dense_one = Fingerprint(b"k" * 32, WIDTH)
     dense_one.update(dense(SETS))
     assert dense_one.digest() == digest(SETS)
+
+
+def test_long_sets_of_a_wide_universe_are_hashed_exactly():
+    """Every item of one column, in the heaviest classes, and more items than there are columns."""
+    width, top = 2**31, 2**31 // SET_COLUMNS
+    column = 7 + SET_COLUMNS * np.arange(top)
+    heavy = np.arange(width - 8 * SET_COLUMNS, width)
+    rows = [column.tolist(), heavy.tolist(), heavy[1:].tolist()]
+    fingerprint = Fingerprint(b"k" * 32, SET_COLUMNS)
+    seen = []
+
+    def see(part):
+        seen.append(part)
+        fingerprint.update(part)
+
+    list(WatchedSource(sets_source(rows, width=width), see).batches(3))
+    cells = seen[0].toarray()
+    assert cells[0, 7] == top * (top + 1) // 2  # far above 2^15
+    exact = Fingerprint(b"k" * 32, SET_COLUMNS)
+    key = exact._matrix.astype(object)  # Python's own integers are the oracle
+    for row in rows:
+        items = np.array(row)
+        weights = (1 + items // SET_COLUMNS).astype(object)
+        sums = [int(weights @ key[items % SET_COLUMNS, lane]) for lane in range(2)]
+        assert max(sums) > 2**53 or len(row) == top  # beyond what float64 could add
+        one = csr_array(np.array([1], dtype=np.uint64)[None, :])
+        exact._matrix = np.array([sums], dtype=np.uint64)
+        exact.update(one)
+    assert (fingerprint.digest(), fingerprint.sketch()) == (exact.digest(), exact.sketch())
 
 
 def test_part_of_the_rows_is_no_whole_pass():

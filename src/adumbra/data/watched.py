@@ -16,7 +16,7 @@ from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
 
 SET_COLUMNS = 2**16  # wider item sets are folded to this many columns before they are hashed
 
-SeenRows = Array | csr_array  # whole numbers in float64: a table's rows, or the sparse rows of item sets
+SeenRows = Array | csr_array  # a table's rows in float64, or the sparse rows of item sets in uint64
 
 
 class WatchedSource:
@@ -60,11 +60,14 @@ class WatchedSource:
         self._seen = self._seen or watching
 
     def _quantised(self, piece: Batch | SetBatch) -> SeenRows:
-        """Table rows as integers of 0 to 2^15; item sets as rows of 0 and 1, or folded with weights."""
+        """Table rows as integers of 0 to 2^15; item sets as rows of 0 and 1, or folded with weights.
+
+        Items that fold onto one column add their weights, so a cell of a long set may be far larger.
+        """
         if isinstance(piece, Batch):
             table: Array = np.rint((piece.values - self._lower) * self._scale)
             return table
-        weights = 1.0 + piece.indices // SET_COLUMNS  # the universe ends below 2^31: at most 2^15
+        weights = (1 + piece.indices // SET_COLUMNS).astype(np.uint64)
         entries = (weights, piece.indices % SET_COLUMNS, piece.indptr)
         return csr_array(entries, shape=(len(piece), self.watched_columns))
 

@@ -1,6 +1,7 @@
 """A keyed, order-free fingerprint of a table: a tripwire against registering the same rows twice.
 
-    lanes  = X K            K: width x 2 secret integers; exact in float64, whatever the blocks
+    lanes  = X K            K: width x 2 secret integers; exact whatever the blocks: a table's cells are
+                            at most 2^15, so float64 holds every sum; item sets are summed mod 2^64
     hashes = mix(lanes)     two keyed 64-bit words a row
     digest = sum over rows of the words mod 2^64, and the number of rows
     sketch = the 256 smallest distinct first words (bottom-k MinHash), for the overlap of two tables
@@ -39,9 +40,8 @@ class Fingerprint:
         power = 1 << (
             bits.bit_length() - 1
         )  # a power of two: the low bits of a word are uniform below it
-        self._matrix = (
-            (words[: LANES * width] & np.uint64(power - 1)).astype(np.float64).reshape(width, LANES)
-        )
+        self._matrix: Words = (words[: LANES * width] & np.uint64(power - 1)).reshape(width, LANES)
+        self._floats = self._matrix.astype(np.float64)
         self._mixer = words[LANES * width : -LANES].reshape(LANES, LANES) | np.uint64(1)
         self._offset = words[-LANES:]
         self._total = np.zeros(LANES, dtype=np.uint64)
@@ -49,8 +49,12 @@ class Fingerprint:
         self._sketch: Words = np.empty(0, dtype=np.uint64)
 
     def update(self, rows: Array | csr_array) -> None:
-        """Take in a block of quantised rows, dense or sparse: float64 integers of at most 2^15."""
-        lanes = np.ascontiguousarray((rows @ self._matrix).T).astype(np.int64).view(np.uint64)
+        """Take in a block: float64 integers within 2^15 of 0, or sparse uint64 ones of any size."""
+        if isinstance(rows, csr_array):
+            products = rows @ self._matrix
+        else:
+            products = (rows @ self._floats).astype(np.int64).view(np.uint64)
+        lanes = np.ascontiguousarray(products.T)
         hashes = _mix(lanes, self._mixer, self._offset)
         self._total += hashes.sum(axis=1, dtype=np.uint64)
         self._rows += rows.shape[0]
