@@ -11,6 +11,7 @@ import argparse
 import resource
 import tempfile
 import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -47,15 +48,16 @@ def baskets(rows, columns, items, seed=0):
     return np.concatenate(([0], np.cumsum(counts))), (keys % columns).astype(np.int32)
 
 
-def best(function, repeat):
-    """The least seconds on the clock, and of processor time."""
-    clock, processor = [], []
+def best(functions, repeat):
+    """For each, the least seconds on the clock and of processor time; in turns, on the same machine."""
+    seconds = np.full((len(functions), 2), np.inf)
     for _ in range(repeat):
-        started, used = time.perf_counter(), time.process_time()
-        function()
-        clock.append(time.perf_counter() - started)
-        processor.append(time.process_time() - used)
-    return np.array([min(clock), min(processor)])
+        for least, function in zip(seconds, functions, strict=True):
+            started, used = time.perf_counter(), time.process_time()
+            function()
+            spent = time.perf_counter() - started, time.process_time() - used
+            np.minimum(least, spent, out=least)
+    return seconds
 
 
 def schema_of(columns):
@@ -110,17 +112,16 @@ def compare(given):
             ones = np.ones(len(values), np.int32)
             return csr_array((ones, values, starts), shape=(given.rows, given.columns)).sum(axis=0)
 
-        base = best(read_and_sum, given.repeat)
+        configs = [TopKConfig(k=100, epsilon=1.0, delta=delta, method=method) for method, delta in ARMS]
+        arms = [partial(draw, path, config, given.columns) for config in configs]
+        best(arms, 1)
+        base, *seconds = best([read_and_sum, *arms], given.repeat)
         print(f"{'':36s} clock    processor")
         print(f"{'read the file and scipy column sum':36s} {base[0]:6.3f} s {base[1]:6.3f} s")
-        for method, delta in ARMS:
-            config = TopKConfig(k=100, epsilon=1.0, delta=delta, method=method)
-            draw(path, config, given.columns)
-            seconds = best(lambda config=config: draw(path, config, given.columns), given.repeat)
+        for (method, delta), (clock, processor) in zip(ARMS, seconds, strict=True):
             label = f"top-k {method}, delta={delta:g}"
-            (clock, processor), ratios = seconds, seconds / base
-            shown = f"{clock:6.3f} s {processor:6.3f} s   ratios {ratios[0]:.2f} {ratios[1]:.2f}"
-            print(f"{label:36s} {shown}")
+            shown = f"{clock:6.3f} s {processor:6.3f} s   ratios"
+            print(f"{label:36s} {shown} {clock / base[0]:.2f} {processor / base[1]:.2f}")
 
 
 def write_long(path, total, columns):

@@ -1,20 +1,23 @@
 """Statistics before noise are the same bits on any threads, block size, row order."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from adumbra.data.bounds import bound_rows, project
 from adumbra.data.encode import Encoder
 from adumbra.data.matrices import public_matrix
-from adumbra.data.schema import Schema
+from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine import local
 from adumbra.engine.local import LocalEngine, grouped
 from adumbra.errors import InvalidInput
 from adumbra.numerics import NOISE_BLOCK
-from adumbra.relations import Neighbours
+from adumbra.relations import Neighbours, Unit
+from adumbra.statistics.counts import Norm, TruncatedCounts, item_rows
 from adumbra.statistics.moments import Gram, RowSum
 
 ROWS, WIDTH = 20_000, 12
@@ -68,6 +71,36 @@ def test_projected_rows_are_bit_identical_over_threads_and_blocks():
         assert np.array_equal(np.concatenate([part for _, part in parts]).astype(np.int64), reference)
 
 
+@pytest.mark.parametrize(("joined", "calls"), [(1, 5), (200_000, 3), (local.JOINED_BYTES, 1)])
+def test_counts_of_sets_are_bit_identical_over_threads_blocks_and_what_is_summed_together(
+    monkeypatch, joined, calls
+):
+    monkeypatch.setattr(local, "JOINED_BYTES", joined)
+    schema = Schema(items=ItemSpec(upper=99), unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE)
+    x = csr_array(np.random.default_rng(8).random((ROWS, 100)) < 0.03)
+    lengths = x.sum(axis=1)
+    weights = np.minimum(1 << 15, (2 << 15) // np.maximum(lengths, 1))
+    seen = []
+
+    def rows_of(batch):
+        seen.append(batch.start)
+        return item_rows(batch)
+
+    statistic = TruncatedCounts(width=100, length=2, norm=Norm.L1)
+    for engine in engines():
+        seen.clear()
+        value = engine.fold(open_source(x, schema), rows_of, statistic, stage="count")
+        assert np.array_equal(value.units, weights @ x.astype(np.int64))
+        assert sorted(seen) == list(range(0, ROWS, engine.rows_per_block))
+    wider = csr_array((x.data, x.indices, x.indptr), shape=(ROWS, 2**16))  # 4,096 rows a block
+    many = open_source(wider, replace(schema, items=ItemSpec(upper=2**16 - 1)))
+    seen.clear()
+    wide = LocalEngine().fold(many, rows_of, replace(statistic, width=2**16), stage="count")
+    assert np.array_equal(wide.units[:100], value.units)
+    assert not wide.units[100:].any()
+    assert len(seen) == calls
+
+
 def test_a_float_gram_would_not_pass():
     """The planted wrong: the same test on unquantised rows sees different bits."""
     x = table()
@@ -91,18 +124,16 @@ def test_progress_hides_private_row_counts():
     assert set(seen) == {("mean", 0, None)}
 
 
-def test_small_blocks_are_handed_out_together_up_to_the_rows_and_bytes_of_one(monkeypatch):
-    def starts(most):
-        batches = open_source(table(), SCHEMA).batches(NOISE_BLOCK)
-        return [[batch.start // NOISE_BLOCK for batch in group] for group in grouped(batches, most)]
+def test_small_blocks_are_handed_out_together_up_to_the_rows_and_bytes_of_one():
+    def starts(most, *room):
+        groups = grouped(open_source(table(), SCHEMA).batches(NOISE_BLOCK), most, *room)
+        return [[batch.start // NOISE_BLOCK for batch in group] for group in groups]
 
     assert starts(NOISE_BLOCK) == [[0], [1], [2], [3], [4]]
     assert starts(2 * NOISE_BLOCK) == [[0, 1], [2, 3], [4]]
     assert starts(16 * NOISE_BLOCK) == [[0, 1, 2, 3, 4]]
-    monkeypatch.setattr(local, "BLOCK_BYTES", 3 * NOISE_BLOCK * WIDTH * 8)
-    assert starts(16 * NOISE_BLOCK) == [[0, 1, 2], [3, 4]]
-    monkeypatch.setattr(local, "BLOCK_BYTES", 1)  # one block is always taken
-    assert starts(16 * NOISE_BLOCK) == [[0], [1], [2], [3], [4]]
+    assert starts(16 * NOISE_BLOCK, 3 * NOISE_BLOCK * WIDTH * 8) == [[0, 1, 2], [3, 4]]
+    assert starts(16 * NOISE_BLOCK, 1) == [[0], [1], [2], [3], [4]]  # one block is always taken
     assert list(grouped(iter(()), NOISE_BLOCK)) == []
 
 

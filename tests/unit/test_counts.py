@@ -70,13 +70,6 @@ def test_clean_rows_pass_as_they_are_even_if_empty():
         assert item_rows(batch).indices is batch.indices
 
 
-def test_restriction_keeps_rows_and_renumbers():
-    rows = item_rows(batch_of(ROWS, 5)).restrict(np.array([4, 1]))
-    assert rows.width == 2
-    assert rows.lengths.tolist() == [1, 0, 1, 2, 0]
-    assert rows.indices.tolist() == [0, 1, 1, 0]
-
-
 def test_weights_reach_their_bound_on_integers():
     lengths = np.arange(0, 5000)
     for length in (1, 2, 3, 10, 77, 256):

@@ -1,13 +1,17 @@
 """Rows held between passes are the rows of the file, and too many are not held."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 
+from adumbra.data.batch import SetBatch
 from adumbra.data.kept import KeptSource
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
-from adumbra.mechanisms.topk.zone import zone_source
+from adumbra.mechanisms.topk.zone import ZoneSource, zone_source
 from adumbra.relations import Neighbours, Unit
+from adumbra.statistics.counts import item_rows
 
 SCHEMA = Schema(items=ItemSpec(upper=9), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
 ROWS = [[0, 1], [], [5], [2, 3, 9], [4]]
@@ -32,11 +36,7 @@ class CountedSource:
 
 
 def rows_of(batches):
-    return [
-        batch.indices[a:b].tolist()
-        for batch in batches
-        for a, b in zip(batch.indptr[:-1], batch.indptr[1:], strict=True)
-    ]
+    return [batch.indices[a:b].tolist() for batch in batches for a, b in pairwise(batch.indptr)]
 
 
 def test_a_second_whole_pass_comes_from_memory():
@@ -82,3 +82,20 @@ def test_rows_of_a_few_columns_are_cut_once_and_numbered_as_they_rise():
     assert source.reads == 1
     assert (zone.schema, zone.width, zone.public_rows(), zone.pin()) == (SCHEMA, 10, 5, "memory")
     assert {batch.width for batch in zone.batches(2)} == {3}
+
+
+def test_a_zone_of_what_is_no_set_is_the_zone_of_the_set():
+    """Repeats, disorder and items outside the universe: cutting and making sets may change places."""
+    rng = np.random.default_rng(4)
+    columns = np.array([7, 0, 3, 9])
+    for _ in range(200):
+        lengths = rng.integers(0, 8, 20)
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        batch = SetBatch(0, indptr, rng.integers(-3, 14, indptr[-1]), 10)
+        rows = item_rows(ZoneSource(CountedSource(), columns)._cut(batch))
+        expected = [
+            sorted({(0, 3, 7, 9).index(item) for item in batch.indices[a:b] if item in (0, 3, 7, 9)})
+            for a, b in pairwise(indptr)
+        ]
+        assert [rows.indices[a:b].tolist() for a, b in pairwise(rows.indptr)] == expected
+        assert rows.width == 4

@@ -1,5 +1,7 @@
 """Item sets from every kind of data."""
 
+import threading
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -7,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from adumbra.data.batch import SetBatch
-from adumbra.data.parquet import piece_rows
+from adumbra.data.batch import SetBatch, join_sets
+from adumbra.data.parquet import ahead, piece_rows
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sets import item_spec
 from adumbra.data.sources import compare, describe, open_source
@@ -156,3 +158,35 @@ def test_batches_slice_and_hide_their_items():
     assert (part.start, part.indptr.tolist(), part.indices.tolist()) == (4097, [0, 0, 1], [8])
     assert (batch.noise_block, batch.lengths.tolist(), len(part)) == (1, [2, 0, 1], 2)
     assert "9" not in repr(batch).replace("4096", "")
+
+
+def test_neighbouring_batches_are_joined():
+    batches = list(open_source(pa.table({"items": RAW}), sets()).batches(2))
+    whole = join_sets(batches)
+    assert (whole.start, len(whole), whole.width) == (0, 5, 5)
+    assert whole.indices.dtype == np.int32
+    parts = [whole.slice(i, i + 1).indices.tolist() for i in range(5)]
+    assert parts == SETS
+    assert join_sets(batches[1:]).start == 2
+    assert join_sets(batches[2:]) is batches[2]
+
+
+def test_pieces_are_fetched_one_ahead_in_order_and_faults_pass_on():
+    fetched = []
+
+    def pieces(last):
+        for number in range(last):
+            fetched.append(number)
+            yield number
+        if last == 3:
+            raise InvalidInput("damaged")
+
+    assert list(ahead(pieces(5))) == [0, 1, 2, 3, 4]
+    with pytest.raises(InvalidInput, match="damaged"):
+        list(ahead(pieces(3)))
+    fetched.clear()
+    some = ahead(pieces(10))
+    assert next(some) == 0
+    some.close()
+    assert fetched in ([0], [0, 1])  # never more than one ahead
+    assert not [thread for thread in threading.enumerate() if "ThreadPoolExecutor" in thread.name]

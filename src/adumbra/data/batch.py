@@ -1,5 +1,6 @@
 """Private rows on their way: blocks of fixed global row ranges, in schema order."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,3 +74,14 @@ class SetBatch:
     def lengths(self) -> Ints:
         """Items in each row."""
         return self.indptr[1:] - self.indptr[:-1]
+
+
+def join_sets(batches: Sequence[SetBatch]) -> SetBatch:
+    """One batch of neighbouring ones, in row order."""
+    first = batches[0]
+    if len(batches) == 1:
+        return first
+    ends = np.cumsum([0, *(len(batch.indices) for batch in batches)])
+    pointers = [batch.indptr[:-1] + end for batch, end in zip(batches, ends[:-1], strict=True)]
+    indices = np.concatenate([batch.indices for batch in batches])
+    return SetBatch(first.start, np.concatenate([*pointers, ends[-1:]]), indices, first.width)

@@ -1,6 +1,7 @@
 """Parquet files as a source: one table in sorted file order, streamed, only the declared columns."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +83,15 @@ def _guarded(pieces: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.Record
         yield piece
     # Raised outside the handler, so that the foreign exception hangs on to nothing.
     raise InvalidInput(f"data={path.name!r}: {_DAMAGED}")
+
+
+def ahead(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same pieces; the next one is decoded while one is used, for a single column has one thread."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, pieces, None)
+        while (piece := coming.result()) is not None:
+            coming = thread.submit(next, pieces, None)
+            yield piece
 
 
 def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:

@@ -18,7 +18,7 @@ from adumbra.data.blocks import require_range, require_rows
 from adumbra.data.files import MEMORY_PIN, pin_files
 from adumbra.data.fimi import parse_lines
 from adumbra.data.lines import read_lines
-from adumbra.data.parquet import count_parquet, parquet_pieces, piece_rows
+from adumbra.data.parquet import ahead, count_parquet, parquet_pieces, piece_rows
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Ints
@@ -216,7 +216,7 @@ class ParquetReader:
     def pieces(self, start: int) -> Iterator[Lists]:
         """Raw rows from global row `start` on."""
         rows = piece_rows(self.paths, self.column, _PIECE_ITEMS, _PIECE_ROWS)
-        for piece in parquet_pieces(self.paths, [self.column], rows, start):
+        for piece in ahead(parquet_pieces(self.paths, [self.column], rows, start)):
             yield arrow_lists(piece.column(self.column))
 
     def count(self) -> int:

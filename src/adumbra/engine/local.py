@@ -5,18 +5,23 @@ worker: blocks are the parallelism, and exact sums make their order irrelevant.
 """
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from typing import TypeVar, cast
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
+from adumbra.data.batch import SetBatch, join_sets
 from adumbra.data.sources import Source
 from adumbra.engine.base import BLOCK_BYTES, BLOCK_ROWS, BatchT, Progress, block_rows
 from adumbra.errors import require
 from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
+
+JOINED_BYTES = 4 * 2**20  # of item sets that are summed together: they stay in the cache
 
 RowsT = TypeVar("RowsT")
 T = TypeVar("T")
@@ -57,9 +62,8 @@ class LocalEngine:
 
         def total_of(group: list[BatchT]) -> Ints:
             total = statistic.zero()
-            for batch in group:
-                for piece in _pieces(batch):
-                    total = statistic.add(total, prepare(piece))
+            for piece in _summed_together(group):
+                total = statistic.add(total, prepare(piece))
             return total
 
         total = statistic.zero()
@@ -92,7 +96,8 @@ class LocalEngine:
             self.progress(stage, done if total is not None else 0, total)
             return result
 
-        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(self.threads) as pool:
+        limited = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
+        with limited, ThreadPoolExecutor(self.threads) as pool:
             batches = cast("Iterator[BatchT]", source.batches(rows))
             try:
                 for group in grouped(batches, self.rows_per_block or BLOCK_ROWS):
@@ -106,21 +111,36 @@ class LocalEngine:
                     future.cancel()
 
 
-def grouped(batches: Iterable[BatchT], most: int) -> Iterator[list[BatchT]]:
-    """Blocks for one worker at a time: `most` rows together, and no more than one block may take.
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:  # noqa: ARG001 - the key: a module more, look again
+    """The loaded BLAS libraries; finding them takes as long as a short pass."""
+    return ThreadpoolController()
+
+
+def grouped(batches: Iterable[BatchT], most: int, room: int = BLOCK_BYTES) -> Iterator[list[BatchT]]:
+    """Blocks for one worker at a time: `most` rows and `room` bytes together, or one block.
 
     Rows of a wide but sparse source come in small blocks, for any of them might be full.
     """
     group: list[BatchT] = []
     rows = size = 0
     for batch in batches:
-        if group and (rows + len(batch) > most or size + batch.nbytes > BLOCK_BYTES):
+        if group and (rows + len(batch) > most or size + batch.nbytes > room):
             yield group
             group, rows, size = [], 0, 0
         group.append(batch)
         rows, size = rows + len(batch), size + batch.nbytes
     if group:
         yield group
+
+
+def _summed_together(group: list[BatchT]) -> Iterator[BatchT]:
+    """What a statistic takes at once: noise blocks of a table; many short sets, to spare the calls."""
+    if isinstance(group[0], SetBatch):
+        yield from map(join_sets, grouped(group, BLOCK_ROWS, JOINED_BYTES))
+    else:
+        for batch in group:
+            yield from _pieces(batch)
 
 
 def _pieces(batch: BatchT) -> Iterator[BatchT]:

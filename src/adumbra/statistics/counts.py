@@ -32,7 +32,7 @@ class Norm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ItemRows:
-    """Rows of distinct items from 0 to width - 1; made by `item_rows` and `restrict` alone."""
+    """Rows of distinct items from 0 to width - 1; made by `item_rows` alone."""
 
     indptr: Ints
     indices: Items
@@ -42,14 +42,6 @@ class ItemRows:
     def lengths(self) -> Ints:
         """Distinct items in each row."""
         return np.diff(self.indptr)
-
-    def restrict(self, columns: Ints) -> "ItemRows":
-        """The same rows with only these (public, distinct) columns, renumbered 0, 1, ... as listed."""
-        is_kept, place = np.zeros(self.width, np.bool_), np.zeros(self.width, np.int32)
-        is_kept[columns], place[columns] = True, np.arange(len(columns), dtype=np.int32)
-        kept = np.flatnonzero(is_kept[self.indices])
-        starts = np.searchsorted(kept, self.indptr)  # entries kept before each row
-        return ItemRows(starts, place[self.indices[kept]], len(columns))
 
 
 def item_rows(batch: SetBatch) -> ItemRows:
