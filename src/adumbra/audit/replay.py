@@ -9,7 +9,6 @@ second. Then everything that anybody outside can see must agree to the last byte
 """
 
 import contextlib
-import hashlib
 import io
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ from adumbra.privacy.ledger import Population, create_ledger, open_ledger, store
 from adumbra.privacy.ledger import ledger as ledger_module
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
 from adumbra.release import storage
-from adumbra.release.card import canonical, card_faults
+from adumbra.release.card import card_faults
 from adumbra.report import page
 
 LEDGER, OUT = "ledger.db", "release"
@@ -207,13 +206,13 @@ def _observe(folder: Path, kind: Kind, data: bytes, act: Act, noise: list[Patch]
 
 
 def _remembered(function: Callable[[Any], T], *parts: str) -> Callable[[Any], T]:
-    known: dict[bytes, T] = {}
+    known: dict[str, T] = {}
 
     def remembered(card: Any) -> T:  # noqa: ANN401 - a card, or what should be one
-        place = hashlib.sha256(canonical({part: card[part] for part in parts or card})).digest()
-        if place not in known:
-            known[place] = function(card)
-        return known[place]
+        whole = repr([(part, card[part]) for part in parts or card])
+        if whole not in known:
+            known[whole] = function(card)
+        return known[whole]
 
     return remembered
 

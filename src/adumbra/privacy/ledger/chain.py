@@ -19,7 +19,7 @@ from typing import Any, Literal
 import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from adumbra.errors import InvalidInput
 from adumbra.privacy.ledger.model import FORMAT, events, heads
@@ -27,6 +27,14 @@ from adumbra.privacy.ledger.model import FORMAT, events, heads
 Log = Literal["public", "private"]
 LOGS: tuple[Log, ...] = ("public", "private")
 GENESIS = "0" * 64
+# Built once: SQLAlchemy takes longer to put a statement together than SQLite to run it.
+_LOCKED_HEADS = select(heads).order_by(heads.c.log).with_for_update()
+_APPEND = insert(events)
+_ADVANCE = (
+    update(heads)
+    .where(heads.c.log == bindparam("of"), heads.c.sequence == bindparam("previous"))
+    .values(sequence=bindparam("next"), hash=bindparam("digest"), signature=bindparam("signed"))
+)
 
 
 def canonical(value: object) -> bytes:
@@ -73,7 +81,7 @@ class Chain:
         self.connection = connection
         self.ledger = ledger
         self._key = signing_key
-        rows = connection.execute(select(heads).order_by(heads.c.log).with_for_update())
+        rows = connection.execute(_LOCKED_HEADS)
         self._heads: dict[str, tuple[int, str]] = {row.log: (row.sequence, row.hash) for row in rows}
 
     def sequence(self, log: Log) -> int:
@@ -87,14 +95,10 @@ class Chain:
         body = canonical({"day": today(), "kind": kind, "log": log, "sequence": sequence, **fields})
         digest = link_hash(body, digest)
         signature = self._key.sign(head_message(self.ledger, log, sequence, digest)).hex()
-        self.connection.execute(
-            insert(events).values(log=log, sequence=sequence, body=body.decode(), hash=digest)
-        )
-        self.connection.execute(
-            update(heads)
-            .where(heads.c.log == log, heads.c.sequence == previous)
-            .values(sequence=sequence, hash=digest, signature=signature)
-        )
+        event = {"log": log, "sequence": sequence, "body": body.decode(), "hash": digest}
+        self.connection.execute(_APPEND, event)
+        moved = {"next": sequence, "digest": digest, "signed": signature}
+        self.connection.execute(_ADVANCE, {"of": log, "previous": previous, **moved})
         self._heads[log] = (sequence, digest)
         return sequence
 

@@ -20,6 +20,8 @@ from adumbra.privacy.ledger.model import FORMAT, heads, keys
 from adumbra.privacy.ledger.store import Store
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, Population, State, Statement
 
+_PUBLIC_HEAD = select(heads).where(heads.c.log == "public")
+
 
 class Ledger:
     """An open ledger; every method is one durable act or one consistent reading."""
@@ -215,7 +217,7 @@ class Ledger:
     def head(self) -> LedgerHead:
         """The signed end of the public chain, for a card."""
         with self._store.read() as connection:
-            row = connection.execute(select(heads).where(heads.c.log == "public")).one()
+            row = connection.execute(_PUBLIC_HEAD).one()
         return LedgerHead(
             ledger=self._id,
             sequence=row.sequence,

@@ -8,9 +8,12 @@ Proof       ledger.proof.md, of `reserve`, `draw` and `void`.
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from adumbra.errors import LedgerError, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -18,6 +21,8 @@ from adumbra.privacy.ledger import accounts, faults
 from adumbra.privacy.ledger.chain import Chain, canonical
 from adumbra.privacy.ledger.model import charges, entries, populations
 from adumbra.privacy.ledger.values import REMEDY, State
+
+_ENTRY = select(entries).where(entries.c.id == bindparam("entry"))  # built once: asked at every step
 
 
 def reserve(
@@ -108,7 +113,7 @@ def void(chain: Chain, entry: str, reason: str) -> None:
 
 def load(connection: Connection, entry: str) -> RowMapping:
     """The row of one entry."""
-    row = connection.execute(select(entries).where(entries.c.id == entry)).mappings().first()
+    row = connection.execute(_ENTRY, {"entry": entry}).mappings().first()
     if row is None:
         raise LedgerError(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
     return row
@@ -128,10 +133,18 @@ def stands_at(connection: Connection, entry: str, before: State, after: State) -
 def _advance(chain: Chain, entry: str, before: State, after: State, **columns: str) -> RowMapping:
     """Move one entry one state forward, or say where it stands."""
     stands_at(chain.connection, entry, before, after)
-    guarded = (
+    values = {"entry": entry, "before": str(before), "after": str(after)}
+    values |= {f"new_{name}": value for name, value in columns.items()}
+    return chain.connection.execute(_guarded(tuple(columns)), values).mappings().one()
+
+
+@cache
+def _guarded(columns: tuple[str, ...]) -> ReturningUpdate[Any]:
+    """The statement of one step: it finds the entry only where it still stands."""
+    changed: dict[str, Any] = {name: bindparam(f"new_{name}") for name in columns}
+    return (
         update(entries)
-        .where(entries.c.id == entry, entries.c.state == str(before))
-        .values(state=str(after), **columns)
+        .where(entries.c.id == bindparam("entry"), entries.c.state == bindparam("before"))
+        .values(state=bindparam("after"), **changed)
         .returning(*entries.c)
     )
-    return chain.connection.execute(guarded).mappings().one()
