@@ -128,7 +128,7 @@ def test_the_noise_is_calibrated_to_the_letter():
     pure = RONGaussConfig(epsilon=1.0, n_components=4, rescale="normalise")
     _, settled = settle(pure, schema(None))
     width = 8 + 5  # numbers, and one-hot groups of 2 and 3
-    assert settled.by_purpose["mean"].scale == pytest.approx((2 * width**0.5 + 0.5) / 0.3, rel=1e-5)
+    assert settled.by_purpose["mean"].scale == pytest.approx(2 * width**0.5 / 0.3, rel=1e-5)
     assert settled.by_purpose["gram"].scale == pytest.approx(
         min(14**0.5, 4 / 2**0.5 + 1) / 0.7, rel=1e-5
     )
@@ -136,6 +136,29 @@ def test_the_noise_is_calibrated_to_the_letter():
     short = RONGaussConfig(epsilon=1.0, n_components=4, output="projected")
     _, settled = settle(short, schema(None))
     assert settled.by_purpose["mean"].scale == pytest.approx(4.5 / 0.05, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "bound"), [(Neighbours.REPLACE_ONE, 2.0), (Neighbours.ADD_REMOVE, 2**0.5)]
+)
+@pytest.mark.parametrize("mode", ["unsupervised", "gmm"])
+def test_rows_of_length_1_buy_no_spread_and_keep_their_means(mode, neighbours, bound):
+    declared = schema(MODES[mode], neighbours)
+    config = RONGaussConfig(
+        epsilon=1.0, delta=1e-6, mode=mode, n_components=4, rescale="normalise", covariance="tied"
+    )
+    space, settled = settle(config, declared)
+    wanted = bound / (mu_of(1.0, 1e-6) * 0.3**0.5)
+    assert settled.by_purpose["mean"].scale == pytest.approx(wanted, rel=1e-5)
+    assert settled.by_purpose["mean"].scale >= wanted * (1 - 1e-12)
+    _, draft = run(replace(config, epsilon=900.0, delta=1e-2), declared)
+    (batch,) = open_source(table(), declared).batches(4096)
+    encoded = space.encoder.encode(batch) / space.norm
+    groups = [np.ones(ROWS, bool)]
+    if mode == "gmm":
+        groups = [space.encoder.labels(batch) == code for code in range(2)]
+    for found, group in zip(draft.arrays["centres"], groups, strict=False):
+        assert found == pytest.approx(encoded[group].mean(axis=0), abs=2e-3)
 
 
 def test_plan_and_card_state_the_noise_on_and_off_the_diagonal():

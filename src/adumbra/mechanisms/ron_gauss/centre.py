@@ -44,7 +44,7 @@ def public_centre(space: Space) -> Centre:
 def centre_of(space: Space, noisy: Array, deviation: float, public_rows: int | None) -> Centre:
     """The centre that the noise allows one to believe, and the spread of rows about it."""
     p, radius = space.components, space.radius
-    sums = noisy[:-1].reshape(-1, space.mean_width + 1)
+    sums = (noisy if space.normalise else noisy[:-1]).reshape(-1, space.mean_width + 1)
     bought = float(sums[:, -1].sum())
     count = bought if public_rows is None else float(public_rows)
     unit = 1.0 if space.columns else radius  # the length of one unit of the sums

@@ -30,7 +30,7 @@ from adumbra.mechanisms.ron_gauss.space import CONSTANT, INTERCEPT, TARGET, Spac
 from adumbra.numerics import ROW_BITS, Array, Ints, Lattice, coarsen, row_squares
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
-from adumbra.statistics.class_sums import SpreadRows
+from adumbra.statistics.class_sums import CountedSum, SpreadRows
 from adumbra.statistics.moments import symmetric, upper_triangle
 
 KEPT_BYTES = (
@@ -103,15 +103,17 @@ def _first_pass(
     source: Source, reader: "_Reader", engine: Engine
 ) -> tuple[Lattice, list[Projected] | None]:
     """The exact sum and spread, and the projected rows if the second statistic can use them."""
-    statistic = mean_statistic(reader.space)
+    statistic, stage = mean_statistic(reader.space), "private mean"
+    if isinstance(statistic, CountedSum):  # of whole rows: nothing is projected yet
+        return engine.fold(source, reader.bounded, statistic, stage=stage), None
     total, size = statistic.zero(), 0
-    kept: list[Projected] | None = None if reader.space.normalise else []
+    kept: list[Projected] | None = []
 
     def block(batch: Batch) -> tuple[Ints, Projected]:
         rows, projected = reader.opened(batch)
         return statistic.add(statistic.zero(), rows), projected
 
-    for part, projected in engine.map_blocks(source, block, stage="private mean"):
+    for part, projected in engine.map_blocks(source, block, stage=stage):
         total += part
         size += projected.nbytes
         if size > KEPT_BYTES:
@@ -129,7 +131,7 @@ class _Reader:
 
     def opened(self, batch: Batch) -> tuple[SpreadRows, Projected]:
         """Rows for the first statistic, with their spread in the projected ball, and projected."""
-        rows = self._bounded(batch)
+        rows = self.bounded(batch)
         projected = self._projected(rows, batch)
         inside = bound_rows(projected.values.astype(np.float64), self.radius)
         spread = np.floor(row_squares(inside.units) * 2.0 ** -(ROW_BITS + 1))
@@ -137,7 +139,7 @@ class _Reader:
 
     def second(self, batch: Batch, centre: Centre) -> BoundedRows:
         """Rows for the second statistic from the source itself."""
-        rows = self._bounded(batch)
+        rows = self.bounded(batch)
         if not self.space.normalise:
             return self.centred(self._projected(rows, batch), centre)
         offsets = _unit(rows.units * 2.0**-ROW_BITS - centre.mean_of(rows.labels))
@@ -154,7 +156,8 @@ class _Reader:
             return small
         return with_constant(small, CONSTANT)
 
-    def _bounded(self, batch: Batch) -> BoundedRows:
+    def bounded(self, batch: Batch) -> BoundedRows:
+        """Encoded rows in the unit ball of their public norm, with their class."""
         encoded = self.space.encoder.encode(batch)
         if self.space.unit_rows:  # the space's norm is 1 then
             encoded = _unit(encoded)

@@ -7,7 +7,7 @@
 W is a public Haar matrix (m x p), r its public Beta radius, c a multiple of the noisy spread. With
 `centring="public"` the first is not bought: rows are centred by the middle of their declared bounds and
 clipped at r. `rescale="normalise"` scales centred rows to length 1 before they are projected, as the
-paper does; else the clip after centring and the clip after projection are one, in the p directions.
+paper does, and buys no spread; else the clip after centring and the clip after projection are one.
 
 Guarantee   pure epsilon (discrete Laplace, L1) or mu-GDP (rounded normal, L2); unit row, replace-one or
             add-remove; label changes included. Holds for any input.

@@ -46,8 +46,10 @@ class Budget:
         return dict(zip(shares, parts, strict=True))
 
 
-def mean_statistic(space: Space) -> SpreadSum:
-    """The first release: sums, counts and the spread of rows."""
+def mean_statistic(space: Space) -> SpreadSum | CountedSum:
+    """The first release: sums and counts, and the spread of rows unless they all get length 1."""
+    if space.normalise:
+        return CountedSum(width=space.mean_width, classes=space.mean_classes)
     return SpreadSum(width=space.mean_width, classes=space.mean_classes)
 
 
@@ -154,7 +156,7 @@ def scales(space: Space, budget: Budget) -> Scales:
         if purpose == "mean":
             statistic = mean_statistic(space)
             bound, exponent = statistic.sensitivity(space.neighbours), statistic.exponent
-            coordinates = float((space.mean_classes or 1) * (space.mean_width + 1) + 1)
+            coordinates = float(statistic.zero().size)
             square = coordinates
         elif isometric:
             bound, exponent = second_sensitivity(space), second.exponent
