@@ -43,7 +43,8 @@ from adumbra.postprocess.distances import (
     pair_distances,
 )
 from adumbra.postprocess.kmeans import kmeans
-from adumbra.privacy.calibration import gaussian_sigma_for
+from adumbra.privacy.calibration import gaussian_sigma
+from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.grant import open_grant
 from adumbra.privacy.noise import add_laplace
 from adumbra.relations import Neighbours, Unit
@@ -102,7 +103,7 @@ def noise(_):
     for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0):
         for delta in (1e-3, 1e-5, 1e-6, 1e-9):
             sigma, printed = (
-                gaussian_sigma_for(1.0, epsilon, delta),
+                gaussian_sigma(1.0, mu_of(epsilon, delta)),
                 published.theorem_2_sigma(1.0, epsilon, delta),
             )
             rows.append(
@@ -127,7 +128,7 @@ def noise(_):
         made = dppro.plan(config, schema).noise[0]
         matrix = public_matrix(family, 100, 20, matrix_seed=0)
         exact = element_sensitivity(matrix).l2
-        analytic = gaussian_sigma_for(made.sensitivity, 1.0, 1e-5)
+        analytic = gaussian_sigma(made.sensitivity, mu_of(1.0, 1e-5))
         rows.append(
             (
                 family,

@@ -9,7 +9,6 @@ import pytest
 from adumbra.errors import InvalidInput
 from adumbra.privacy.calibration import (
     gaussian_sigma,
-    gaussian_sigma_for,
     gumbel_epsilon0,
     gumbel_scale,
     laplace_scale,
@@ -44,8 +43,9 @@ def test_scale_overflow_is_refused():
 
 @pytest.mark.parametrize(("delta", "sigma"), [(1e-5, 3.731), (1e-6, 4.225)])
 def test_sigma_for_a_budget(delta, sigma):
-    assert round(gaussian_sigma_for(1.0, 1.0, delta), 3) == sigma
-    assert gaussian_sigma_for(2.0, 1.0, delta) == 2 * gaussian_sigma_for(1.0, 1.0, delta)
+    mu = mu_of(1.0, delta)
+    assert round(gaussian_sigma(1.0, mu), 3) == sigma
+    assert gaussian_sigma(2.0, mu) == 2 * gaussian_sigma(1.0, mu)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
@@ -53,7 +53,7 @@ def test_sigma_for_a_budget(delta, sigma):
 def test_calibrated_gaussian_keeps_delta(epsilon, shift):
     """The exact delta of the rounded normal, against its neighbour `shift` lattice steps away."""
     delta = 1e-5
-    sigma = gaussian_sigma_for(float(shift), epsilon, delta)
+    sigma = gaussian_sigma(float(shift), mu_of(epsilon, delta))
     spent = rounded_normal_delta(sigma, shift, epsilon)
     assert 0.9 * delta <= spent <= delta  # a loose calibration is a bug too
     # Three per cent less noise breaks the promise: the check can fail.

@@ -16,7 +16,6 @@ from adumbra.privacy.conversion import (
     epsilon_of,
     mu_of,
     mu_to_bounded_range,
-    mu_to_zcdp,
     pure_delta_of,
     pure_to_mu,
 )
@@ -95,7 +94,6 @@ def test_arguments_out_of_range(bad):
         lambda: pure_to_mu(bad),
         lambda: bounded_range_to_mu(2 * bad),
         lambda: mu_to_bounded_range(bad),
-        lambda: mu_to_zcdp(bad),
         lambda: compose_mu(0.1, bad),
         lambda: pure_delta_of(bad, 0.0),
     ):
@@ -139,11 +137,6 @@ def test_selection_parameter_out_of_range():
         mu_to_bounded_range(200.0)
     with pytest.raises(InvalidInput, match="its selection parameter"):
         mu_to_bounded_range(1e-12)
-
-
-def test_zcdp_rounds_up():
-    assert Fraction(mu_to_zcdp(0.1)) >= Fraction(0.1) ** 2 / 2
-    assert mu_to_zcdp(2.0) == 2.0
 
 
 def test_composition_is_exact():

@@ -7,8 +7,8 @@ import pytest
 
 from adumbra.errors import InvalidInput
 from adumbra.evaluate import projection_published as published
-from adumbra.privacy.calibration import gaussian_sigma_for
-from adumbra.privacy.conversion import delta_of, epsilon_of
+from adumbra.privacy.calibration import gaussian_sigma
+from adumbra.privacy.conversion import delta_of, epsilon_of, mu_of
 
 
 def test_theorem_2_is_sound_and_wasteful():
@@ -17,7 +17,7 @@ def test_theorem_2_is_sound_and_wasteful():
         for delta in (1e-3, 1e-5, 1e-7):
             sigma = published.theorem_2_sigma(1.0, epsilon, delta)
             assert delta_of(1.0 / sigma, epsilon) <= delta
-            assert sigma > 1.2 * gaussian_sigma_for(1.0, epsilon, delta)
+            assert sigma > 1.2 * gaussian_sigma(1.0, mu_of(epsilon, delta))
     with pytest.raises(InvalidInput, match=r"delta=0\.5: must lie between 0 and 1/2"):
         published.theorem_2_sigma(1.0, 1.0, 0.5)
 

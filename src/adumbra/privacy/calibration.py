@@ -12,19 +12,17 @@ from fractions import Fraction
 
 from adumbra.errors import require
 from adumbra.numerics import fraction_upper
-from adumbra.privacy.conversion import bounded_range_to_mu, mu_of, mu_to_bounded_range
+from adumbra.privacy.conversion import bounded_range_to_mu, mu_to_bounded_range
 
 SHARES_TOLERANCE = Fraction(1, 10**9)  # decimal shares such as 0.1, 0.2, 0.7 do not add to 1 as floats
 
 
 def gaussian_sigma(l2: float, mu: float) -> float:
-    """The standard deviation l2 / mu, rounded up: mu-GDP for a value of L2 sensitivity l2."""
+    """The standard deviation l2 / mu, rounded up: mu-GDP for a value of L2 sensitivity l2.
+
+    With mu_of(epsilon, delta) it is the analytic Gaussian mechanism.
+    """
     return _ratio_upper("l2", l2, "mu", mu)
-
-
-def gaussian_sigma_for(l2: float, epsilon: float, delta: float) -> float:
-    """The analytic Gaussian mechanism's standard deviation for (epsilon, delta), rounded up."""
-    return gaussian_sigma(l2, mu_of(epsilon, delta))
 
 
 def laplace_scale(l1: float, epsilon: float) -> float:

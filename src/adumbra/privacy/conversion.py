@@ -21,7 +21,6 @@ from mpmath import mpf
 from mpmath.ctx_mp import MPContext
 
 from adumbra.errors import require
-from adumbra.numerics import fraction_upper
 
 EPSILON_RANGE = (1e-12, 1e4)  # what the proof of the numerics admits; a budget may be narrower
 MU_RANGE = (1e-12, 1e4)
@@ -125,12 +124,6 @@ def mu_to_bounded_range(mu: float) -> float:
     while bounded_range_to_mu(epsilon) > mu:
         epsilon = math.nextafter(epsilon, 0.0)
     return epsilon
-
-
-def mu_to_zcdp(mu: float) -> float:
-    """The rho of zero-concentrated privacy that mu-GDP implies, mu^2/2, rounded up."""
-    _require_mu(mu)
-    return fraction_upper(Fraction(mu) ** 2 / 2)
 
 
 def compose_mu(*mus: float) -> float:

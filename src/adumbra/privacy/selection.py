@@ -54,11 +54,6 @@ def gumbel_top_k(scores: Lattice, scale: float, k: int, key: NoiseKey) -> Ints:
     return key.apply(NoiseCall("gumbel", scores, np.asarray(float(scale)), k), draw)
 
 
-def gumbel_order(scores: Lattice, scale: float, key: NoiseKey) -> Ints:
-    """All indices in descending order of score + Gumbel(scale)."""
-    return gumbel_top_k(scores, scale, scores.units.size, key)
-
-
 def exponential_choice(scores: Lattice, scale: float, key: NoiseKey) -> int:
     """One index, drawn with probability proportional to exp(score / scale)."""
     return int(gumbel_top_k(scores, scale, 1, key)[0])

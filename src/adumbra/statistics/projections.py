@@ -8,6 +8,7 @@
 R_j is row j; s and t run over sign vectors. No law of R is used, so nothing is spent on the draw, and R
 may be published or used again. Names without `_upper` give the exact value rounded up (the spectral norm
 by at most d k 2^-51 of itself); those that enumerate signs are refused beyond `ENUMERATED` of them.
+Our mechanisms need elements and L2 balls; L1 balls and boxes are for those who bound rows in other ways.
 
 Proof       projections.proof.md, of every function named `*_sensitivity`, `*_l1`, `*_l2`, `*_upper`.
 """

@@ -29,14 +29,14 @@ Words = NDArray[np.uint64]
 
 
 class Fingerprint:
-    """An accumulator: `update` with blocks in any order, `merge` partial ones, then read it."""
+    """An accumulator: `update` with blocks in any order, then read it."""
 
     def __init__(self, key: bytes, width: int) -> None:
         require(width >= 1, f"width={width}: must be at least 1")
         bits = (EXACT >> ROW_BITS) // width
         require(bits >= 2**8, f"width={width}: too wide for an exact fingerprint")
-        self._seed = hashlib.sha256(b"adumbra-fingerprint/1" + key + width.to_bytes(8, "big")).digest()
-        words = _stream(self._seed, LANES * width + LANES * LANES + LANES)
+        seed = hashlib.sha256(b"adumbra-fingerprint/1" + key + width.to_bytes(8, "big")).digest()
+        words = _stream(seed, LANES * width + LANES * LANES + LANES)
         power = 1 << (
             bits.bit_length() - 1
         )  # a power of two: the low bits of a word are uniform below it
@@ -59,17 +59,6 @@ class Fingerprint:
         self._total += hashes.sum(axis=1, dtype=np.uint64)
         self._rows += rows.shape[0]
         self._keep(hashes[0])
-
-    def merge(self, other: "Fingerprint") -> None:
-        """Take in what another accumulator of the same key and width has seen."""
-        seed, total, rows, sketch = other._parts()  # noqa: SLF001  another of this very class
-        require(self._seed == seed, "fingerprint: made with another key or width")
-        self._total += total
-        self._rows += rows
-        self._keep(sketch)
-
-    def _parts(self) -> tuple[bytes, Words, int, Words]:
-        return self._seed, self._total, self._rows, self._sketch
 
     def _keep(self, candidates: Words) -> None:
         """Keep the smallest distinct hashes."""
