@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
+from streaming import write_table
 from threadpoolctl import threadpool_limits
 
 from adumbra.data.schema import Schema
@@ -25,19 +25,7 @@ from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan, release
 from adumbra.privacy.grant import open_grant
 
-ROWS_A_PART = 50_000
 BATCH = 65_536
-
-
-def write_table(path, rows, columns):
-    rng = np.random.default_rng(0)
-    writer = None
-    for start in range(0, rows, ROWS_A_PART):
-        x = rng.uniform(-1.0, 1.0, (min(ROWS_A_PART, rows - start), columns))
-        part = pa.table({f"x{j}": x[:, j] for j in range(columns)})
-        writer = writer or pq.ParquetWriter(path, part.schema, compression="none", use_dictionary=False)
-        writer.write_table(part)
-    writer.close()
 
 
 def read(path):
@@ -85,7 +73,7 @@ def main():
     matrix = np.linalg.qr(rng.standard_normal((given.columns, given.components)))[0]
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         path = Path(folder) / "table.parquet"
-        write_table(path, given.rows, given.columns)
+        write_table(path, given.rows, given.columns, part_rows=50_000)
         size = (path, given.columns, given.components)
         runs = {
             "reading alone": lambda: [None for _ in read(path)],

@@ -20,14 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROWS_A_PART = 100_000
 
-
-def write_table(path, rows, columns):
+def write_table(path, rows, columns, part_rows=100_000):
+    """Uniform numbers from a fixed seed, one row group for each part."""
     rng = np.random.default_rng(0)
     writer = None
-    for start in range(0, rows, ROWS_A_PART):
-        x = rng.uniform(-1.0, 1.0, (min(ROWS_A_PART, rows - start), columns))
+    for start in range(0, rows, part_rows):
+        x = rng.uniform(-1.0, 1.0, (min(part_rows, rows - start), columns))
         part = pa.table({f"x{j}": x[:, j] for j in range(columns)})
         writer = writer or pq.ParquetWriter(path, part.schema, compression="none", use_dictionary=False)
         writer.write_table(part)

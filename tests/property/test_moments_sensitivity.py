@@ -107,6 +107,17 @@ def test_a_class_change_never_exceeds_and_reaches_the_bound(p):
     assert min(best.values()) >= 0.99, best
 
 
+@pytest.mark.parametrize("p", [1, 2, 5, 10])
+def test_a_row_that_joins_a_class_never_exceeds_and_reaches_the_bound(p):
+    rng = np.random.default_rng(p)
+    rows = [hostile_rows(p, rng) for _ in range(200)] + [equal_coordinates(p)]
+    for statistic in (Gram(width=p, classes=3), RowSum(width=p, classes=3)):
+        bound = statistic.sensitivity(ADD)
+        moved = [norms(statistic, change(statistic, None, row(x, c))) for x in rows for c in (0, 2, 9)]
+        for share in (max(l1 for l1, _ in moved) / bound.l1, max(l2 for _, l2 in moved) / bound.l2):
+            assert 0.99 <= share <= 1.0
+
+
 @pytest.mark.parametrize("p", [3, 4, 10, 50])
 def test_the_published_bound_is_violated(p):
     """RON-Gauss Lemma 4 prints 2 sqrt(p) for the whole matrix; an explicit pair moves it further."""

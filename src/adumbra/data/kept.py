@@ -6,29 +6,18 @@ Larger data are read again on every pass. Either way a pass gives the same block
 from collections.abc import Iterator
 
 from adumbra.data.batch import Batch, SetBatch
-from adumbra.data.schema import Schema
-from adumbra.data.sources import Source
+from adumbra.data.sources import Source, SourceView
 
 KEPT_BYTES = 128 * 2**20  # 16 million numbers, or about 30 million items of sets
 
 
-class KeptSource:
-    """Delegates to a source; blocks of a whole pass serve the next one of the same block size."""
+class KeptSource(SourceView):
+    """The rows of a source; blocks of a whole pass serve the next one of the same block size."""
 
     def __init__(self, source: Source, most: int = KEPT_BYTES) -> None:
-        self._source = source
+        super().__init__(source)
         self._most = most
         self._kept: dict[int, list[Batch | SetBatch]] = {}  # by rows a block, of whole passes
-
-    @property
-    def schema(self) -> Schema:
-        """The source's own."""
-        return self._source.schema
-
-    @property
-    def width(self) -> int:
-        """The source's own."""
-        return self._source.width
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
         """The source's blocks, from memory where a whole pass was kept."""
@@ -47,11 +36,3 @@ class KeptSource:
             yield batch
         if room >= 0:
             self._kept = {rows: kept}
-
-    def public_rows(self) -> int | None:
-        """The source's own."""
-        return self._source.public_rows()
-
-    def pin(self) -> str:
-        """The source's own."""
-        return self._source.pin()

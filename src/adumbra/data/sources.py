@@ -49,6 +49,31 @@ class Source(Protocol):
         ...
 
 
+class SourceView:
+    """Another way to read the rows of a source: all but `batches` is the source's own."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @property
+    def schema(self) -> Schema:
+        """The source's own."""
+        return self._source.schema
+
+    @property
+    def width(self) -> int:
+        """The source's own, so that its blocks are the source's own."""
+        return self._source.width
+
+    def public_rows(self) -> int | None:
+        """The source's own."""
+        return self._source.public_rows()
+
+    def pin(self) -> str:
+        """The source's own."""
+        return self._source.pin()
+
+
 def open_source(data: object, schema: Schema) -> Source:
     """Open a path, folder, glob, Arrow C stream object, numpy array or scipy.sparse matrix."""
     if isinstance(data, str | Path):

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.schema import Schema
-from adumbra.data.sources import Source
+from adumbra.data.sources import Source, SourceView
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
 
 SET_COLUMNS = 2**16  # wider item sets are folded to this many columns before they are hashed
@@ -19,11 +19,11 @@ SET_COLUMNS = 2**16  # wider item sets are folded to this many columns before th
 SeenRows = Array | csr_array  # a table's rows in float64, or the sparse rows of item sets in uint64
 
 
-class WatchedSource:
-    """Delegates to a source; `see` gets each block of rows once, as whole numbers from 0 on."""
+class WatchedSource(SourceView):
+    """The rows of a source; `see` gets each block of rows once, as whole numbers from 0 on."""
 
     def __init__(self, source: Source, see: Callable[[SeenRows], None] = lambda _: None) -> None:
-        self._source = source
+        super().__init__(source)
         self.see = see
         self._seen = False
         self._schema = source.schema
@@ -38,11 +38,6 @@ class WatchedSource:
     def schema(self) -> Schema:
         """The source's own, with the number of rows where that is public."""
         return self._schema
-
-    @property
-    def width(self) -> int:
-        """The source's own."""
-        return self._source.width
 
     @property
     def is_seen(self) -> bool:
@@ -75,11 +70,3 @@ class WatchedSource:
     def watched_columns(self) -> int:
         """Columns of what the watcher sees."""
         return min(self.width, SET_COLUMNS) if self._schema.items else max(len(self._schema.columns), 1)
-
-    def public_rows(self) -> int | None:
-        """The source's own."""
-        return self._source.public_rows()
-
-    def pin(self) -> str:
-        """The source's own."""
-        return self._source.pin()

@@ -10,30 +10,19 @@ import numpy as np
 
 from adumbra.data.batch import SetBatch
 from adumbra.data.kept import KeptSource
-from adumbra.data.schema import Schema
-from adumbra.data.sources import Source
+from adumbra.data.sources import Source, SourceView
 from adumbra.numerics import Ints
 
 
-class ZoneSource:
-    """Delegates to a source of item sets; its rows hold these columns only, numbered as they rise."""
+class ZoneSource(SourceView):
+    """Item sets of a source: these columns only, numbered as they rise."""
 
     def __init__(self, source: Source, columns: Ints) -> None:
-        self._source = source
+        super().__init__(source)
         self._width = len(columns)
         self._is_kept = np.zeros(source.width + 1, np.bool_)  # the last: whatever is above the universe
         self._is_kept[columns] = True
         self._place = np.cumsum(self._is_kept, dtype=np.int32) - 1
-
-    @property
-    def schema(self) -> Schema:
-        """The source's own."""
-        return self._source.schema
-
-    @property
-    def width(self) -> int:
-        """The source's own, so that its blocks are the source's own."""
-        return self._source.width
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[SetBatch]:
         """The source's blocks, cut."""
@@ -47,14 +36,6 @@ class ZoneSource:
         kept = np.flatnonzero(is_kept)
         starts = np.searchsorted(kept, batch.indptr)  # entries kept before each row
         return SetBatch(batch.start, starts, self._place.take(batch.indices.take(kept)), self._width)
-
-    def public_rows(self) -> int | None:
-        """The source's own."""
-        return self._source.public_rows()
-
-    def pin(self) -> str:
-        """The source's own."""
-        return self._source.pin()
 
 
 def zone_source(source: Source, columns: Ints) -> KeptSource:
