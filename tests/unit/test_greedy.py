@@ -127,6 +127,15 @@ def test_best_number_is_the_least_on_a_fine_grid():
         assert z**4 / 4 + bend * z**2 / 2 - pull * z <= cost.min() + 1e-8
 
 
+@pytest.mark.parametrize("count", [1, 2, 40, 64, 65, 200])
+def test_values_are_ranked_few_or_many(count):
+    values = np.random.default_rng(count).integers(-20, 20, 220) / 7.0
+    order = np.empty(220, np.int64)
+    greedy_loops.rank(values, count, order)
+    assert values[order[:count]].tolist() == sorted(values[:count].tolist())
+    assert sorted(order[:count].tolist()) == list(range(count))
+
+
 def test_the_first_proposal_is_the_weighted_median():
     """The paper's step: with the square as |mean z - c| the least of sum |a z - b| is proposal 0."""
     rng = np.random.default_rng(1)

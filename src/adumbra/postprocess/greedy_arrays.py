@@ -5,6 +5,7 @@ the order of the compiled loops (`greedy_loops`), so both forms give the same ro
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -99,32 +100,35 @@ def sample_absolute(  # noqa: PLR0913, PLR0917 - the signature of the compiled f
     def number(y: Ints, row: Ints, need: int, j: int, mean: int) -> int:
         goals[0], slopes[1:], goals[1:] = need * one, y, row
         used = slopes.nonzero()[0]
-        a, b, square = slopes[used], goals[used], row[j]
-        found = proposals(a, b, int(square), int(mean))
-        z = np.rint(np.minimum(np.maximum(found, -(one // 2)), one // 2)).astype(np.int64)
-        cost = np.abs(b[:, None] - a[:, None] * z).sum(axis=0) + np.abs(square - z * z)
-        return int(z[cost.argmin()])
+        a, b, square = slopes.take(used), goals.take(used), int(row[j])
+        found = proposals(a, b, square, int(mean))
+        near = [*dict.fromkeys(round(min(max(z, -(one // 2)), one // 2)) for z in found)]
+        off = np.abs(np.multiply.outer(np.array(near), a) - b).sum(axis=1).tolist()
+        cost = [part + abs(square - z * z) for part, z in zip(off, near, strict=True)]
+        return near[cost.index(min(cost))]
 
     groups = [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
     return sample(labels, means, second, start, numeric, groups, one, gains, number)
 
 
-def proposals(slopes: Ints, goals: Ints, square: int, mean: int) -> Array:
+def proposals(slopes: Ints, goals: Ints, square: int, mean: int) -> list[float]:
     """Where sum |a z - b| + |z^2 - c| may be least: three weighted medians, and the roots themselves.
 
     |z^2 - c| enters the medians as a straight term: |mean z - c| (the paper), 2r |z - r| or 2r |z + r|
     with r the root of c. The median of the others and one more item is that item, held between two
-    quantiles of the others.
+    quantiles of the others. Past the array calls plain numbers are faster.
     """
     ratios = goals / slopes
-    order = ratios.argsort(kind="stable")
-    ordered = ratios[order]
-    twice = np.abs(slopes[order]).cumsum() * 2
-    root = float(np.rint(math.sqrt(max(square, 0))))
-    extra = np.array((abs(mean), 2 * int(root), 2 * int(root)))
-    item = np.array((square / mean if mean else 0.0, root, -root))
-    half = twice[-1] // 2
-    low = ordered[twice.searchsorted(half - extra)]
-    low[extra >= half] = -np.inf
-    high = np.append(ordered, np.inf)[twice.searchsorted(half + extra)]
-    return np.append(np.minimum(np.maximum(item, low), high), (root, -root))
+    order = ratios.argsort()
+    ordered = [*ratios.take(order).tolist(), math.inf]
+    sums = np.abs(slopes).take(order).cumsum().tolist()
+    root, half = float(round(math.sqrt(max(square, 0)))), sums[-1]
+    found = []
+    for item, extra in (
+        (square / mean if mean else 0.0, abs(mean)),
+        (root, 2 * int(root)),
+        (-root, 2 * int(root)),
+    ):
+        low = ordered[bisect_left(sums, (half - extra + 1) // 2)] if extra < half else -math.inf
+        found.append(min(max(item, low), ordered[bisect_left(sums, (half + extra + 1) // 2)]))
+    return [*found, root, -root]

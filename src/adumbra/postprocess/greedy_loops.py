@@ -67,6 +67,19 @@ def take_level(y: Array | Ints, gain: Array | Ints, first: int, last: int, top: 
     y[best] = top
 
 
+def rank(values: Array, count: int, order: Ints) -> None:
+    """The places of the first `count` values in rising order; few are inserted one by one, as cards."""
+    if count > 64:  # a constant of the machine: both ways give the same values in order
+        order[:count] = np.argsort(values[:count])
+        return
+    for k in range(count):
+        place = k
+        while place > 0 and values[order[place - 1]] > values[k]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = k
+
+
 def best_number(bend: float, pull: float, steps: int) -> float:
     """The z in [-1/2, 1/2] with the least z^4/4 + bend z^2/2 - pull z, by halving."""
     best, least = 0.0, math.inf
@@ -149,6 +162,7 @@ def sample_absolute(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one loop, for nu
     missing, lacking = np.zeros((width, width), np.int64), np.zeros(means.shape, np.int64)
     y, gain, weight = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1, np.int64)
     ratio, proposal = np.empty(width + 1, np.float64), np.empty(5, np.float64)
+    order = np.empty(width + 1, np.int64)
     for i in range(rows):
         c = labels[i]
         begin_row(c, y, missing, lacking, means, second, start)
@@ -171,7 +185,7 @@ def sample_absolute(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one loop, for nu
                     ratio[count], weight[count] = missing[j, k] / y[k], abs(y[k])
                     half += weight[count]
                     count += 1
-            order = np.argsort(ratio[:count])
+            rank(ratio, count, order)
             square, mean = missing[j, j], start[c, j]
             root = np.rint(np.sqrt(float(max(square, 0))))
             for t in range(3):
@@ -179,7 +193,7 @@ def sample_absolute(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one loop, for nu
                 if t == 0:
                     item, extra = (square / mean if mean != 0 else 0.0), abs(mean)
                 low, high, twice = -np.inf, np.inf, np.int64(0)
-                for k in order:
+                for k in order[:count]:
                     twice += 2 * weight[k]
                     if extra < half and low == -np.inf and twice >= half - extra:
                         low = ratio[k]
@@ -202,4 +216,4 @@ def sample_absolute(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one loop, for nu
     return out
 
 
-SHARED = (begin_row, end_row, take_level, best_number)  # what the loops call
+SHARED = (begin_row, end_row, take_level, rank, best_number)  # what the loops call
