@@ -7,7 +7,7 @@ DATA   ?= ../shared/data
 export PYTHONWARNINGS ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt unit statistical audit-small e2e coverage audit crash bench docs reseal clean
+.PHONY: help setup demo test check fmt unit statistical e2e coverage audit crash bench docs reseal clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -50,8 +50,8 @@ statistical: setup ## the whole statistical grids
 e2e: setup ## command line on real files
 	$(BIN)/python -m pytest tests/e2e
 
-audit: setup ## the whole audit grids
-	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/audit tests/statistical
+audit: setup ## the whole audit grids, in two processes; the last line is the processor time
+	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/audit tests/statistical -n 2 --dist worksteal; code=$$?; times; exit $$code
 
 crash: setup ## kill -9 at every fault point, the whole grid, on every database at hand
 	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/e2e tests/property -k "ledger"

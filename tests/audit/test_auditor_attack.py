@@ -10,7 +10,7 @@ import pytest
 
 from adumbra.audit.attack import attack, attack_recorded, count_guesses, steps_of, worst
 from adumbra.audit.bounds import GATE, epsilon_lower
-from adumbra.audit.cases import CHOICES, all_cases, methods
+from adumbra.audit.cases import CHOICES, METHODS, all_cases
 from adumbra.audit.recorder import exceedances
 from adumbra.audit.replay_kinds import kinds
 from adumbra.cli.options import config_classes
@@ -25,27 +25,33 @@ CASES = [case for epsilon in (1.0, 8.0) for case in all_cases(epsilon)]
 if full(0, 1) == 0:  # the small grid: all at 8, and at 1 the first of each method
     CASES = [*{case.method: case for case in reversed(SMALL)}.values(), *all_cases(8.0)]
 
+LOOSE = {"moments/items/replace-one"}  # pays for a histogram of classes, which cannot move
+
 
 def name(case):
     return f"{case.name}-{case.config.epsilon:g}"
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_what_is_proven_stays_below_the_claim_and_near_it(case):
+def test_what_is_proven_stays_below_the_claim_and_near_it(case, record_property):
     _, recorded = worst(case)
     assert exceedances(recorded) == []
     result = attack_recorded(case, recorded, RUNS)
     assert not result.violated
     assert result.epsilon_lower <= result.exact_epsilon <= result.epsilon_claimed * (1 + 1e-9)
-    if case.tight and case.config.delta > 0:
+    if (
+        case.config.delta > 0 and case.name not in LOOSE
+    ):  # a pair that is not nearly the worst would hide a fault
         assert result.measured_share >= 0.97
         if case.config.epsilon == 8.0 or RUNS >= 10**6:
-            assert result.epsilon_lower >= 0.9 * result.epsilon_claimed
+            assert result.epsilon_lower_99 >= 0.9 * result.epsilon_claimed
+    known = {"name": case.name, "claimed": case.config.epsilon, "delta": case.config.delta, "runs": RUNS}
+    record_property("claim", {**known, "at_99": result.epsilon_lower_99})
     if case.config.epsilon == 8.0:  # an attack that proves nothing would say nothing
         assert result.epsilon_lower >= 0.1 * result.epsilon_claimed
 
 
-def test_no_false_alarm_in_many_audits_through_the_production_noise():
+def test_no_false_alarm_in_many_audits_through_the_production_noise(record_property):
     """Each audit is wrong with chance 1e-9, so all of them together with 1e-6."""
     case = next(case for case in CASES if case.name == "dppro/element" and case.config.epsilon == 8.0)
     steps = steps_of(worst(case)[1])
@@ -53,6 +59,7 @@ def test_no_false_alarm_in_many_audits_through_the_production_noise():
     proven = [epsilon_lower(counts, case.config.delta, GATE) for counts in audits]
     assert max(proven) <= 8.0
     assert min(proven) >= 4.0
+    record_property("figure", f"{len(audits)} audits of a correct mechanism: 0 false alarms")
 
 
 # What must be in the list of cases: every method, unit, relation, currency and choice of the product.
@@ -66,7 +73,8 @@ def test_every_method_of_the_product_is_attacked_and_replayed():
     assert set(config_classes().values()) <= attacked
     assert set(config_classes().values()) <= replayed
     assert set(config_classes().values()) == set(CHOICES)
-    assert len(methods()) == len(CHOICES)
+    assert len(METHODS) == len(CHOICES)
+    assert {case.method for case in SMALL} == set(METHODS)
 
 
 @pytest.mark.parametrize("config", CHOICES, ids=lambda kind: kind.__name__)

@@ -10,11 +10,13 @@ RUNS = full(100_000, 1_000_000)
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
-def test_naive_float_noise_is_caught_and_ours_is_not(law):
+def test_naive_float_noise_is_caught_and_ours_is_not(law, record_property):
     naive = floats.support_attack(floats.naive_noise(law), RUNS)
     ours = floats.support_attack(floats.product_noise(law), RUNS)
     assert naive >= 5.0
     assert ours <= 1.0
+    told = f"float {law} noise of a claimed epsilon 1: at least {naive:.1f} proven; ours: {ours:.1f}"
+    record_property("figure", told)
 
 
 def test_off_grid_numbers_are_counted():

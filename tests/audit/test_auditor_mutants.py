@@ -10,16 +10,21 @@ from adumbra.errors import InvalidInput
 from support.topk import full
 
 CASES = {case.name: case for case in all_cases(EPSILON)}
-THOROUGH = full(0, 1) == 1
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_planted_bug_is_caught(mutant):
+def test_a_planted_bug_is_caught(mutant, record_property):
     host = mutant.host(CASES)
     with planted.plant(mutant.patches()):
-        findings = tuple(examine(host, 200_000, thorough=THOROUGH))
-    verdict = Verdict(mutant=mutant.name, case=mutant.case, findings=findings)
+        findings = tuple(examine(host, 200_000, mutant.check))
+    verdict = Verdict(mutant=mutant.name, case=mutant.case, check=mutant.check, findings=findings)
     assert verdict.caught
+    record_property("bug", mutant.name)
+
+
+def test_every_check_has_a_bug_that_it_alone_is_there_for():
+    checks = {mutant.check for mutant in MUTANTS}
+    assert checks == {"replay", "sensitivity", "attack", "grid", "freshness", "secrets"}
 
 
 def test_there_are_twenty_or_more_with_names_of_their_own():
@@ -32,7 +37,7 @@ def test_there_are_twenty_or_more_with_names_of_their_own():
 def test_nothing_is_found_where_nothing_is_planted():
     """Chance of a false alarm: below 1e-9 for each attack and each comparison of noise."""
     verdicts = list(sound_hosts(full(5_000, 200_000)))
-    assert [verdict for verdict in verdicts if verdict.caught] == []
+    assert [verdict for verdict in verdicts if verdict.findings] == []
     assert len(verdicts) >= 12
 
 

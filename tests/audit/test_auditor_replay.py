@@ -12,9 +12,10 @@ from adumbra.audit.planted import altered_release, plant, with_fact
 from adumbra.audit.replay_kinds import NAME, POPULATION, families, kinds, neighbours
 from adumbra.cli import main as cli
 from adumbra.mechanisms import ron_gauss
+from adumbra.privacy.ledger.chain import Chain
 from support.topk import full
 
-PAIRS = full(6, 1000)  # `test_auditor_recorder` has 30 more for each kind, without files and ledger
+PAIRS = full(30, 1000)
 COMMAND_PAIRS = full(3, 100)
 KINDS = {kind.name: kind for kind in kinds()}
 
@@ -59,7 +60,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_nothing_that_leaves_depends_on_one_row(kind, folder):
+def test_nothing_that_leaves_depends_on_one_row(kind, folder, record_property):
     seed = sorted(KINDS).index(kind.name)  # other neighbours for each kind
     seen = 0
     for first, others in families(kind, PAIRS, seed):
@@ -68,6 +69,7 @@ def test_nothing_that_leaves_depends_on_one_row(kind, folder):
             assert base.differences(second) == [], (hostile, first[-300:], second[-300:])
             seen += hostile
     assert seen * 5 >= PAIRS
+    record_property("pairs", (PAIRS, seen))
 
 
 @pytest.mark.parametrize("name", ["dppro/element", "ron-gauss-mixture/add-remove"])
@@ -85,6 +87,54 @@ def test_a_leak_into_the_card_is_seen(tmp_path):
         found = replay.compare(tmp_path, kind, (first, second))
     assert "release/card.json differs" in found
     assert "release/card.html differs" in found
+
+
+def size_of(folder, kind):
+    """Something about the private rows."""
+    return (folder / kind.data_name).stat().st_size
+
+
+LEAKS = {
+    "stdout": lambda _folder, size: sys.stdout.write(f"{size}"),
+    "stderr": lambda _folder, size: sys.stderr.write(f"{size}"),
+    "names": lambda folder, size: (folder / f"left-{size}").touch(),
+    "release/data/data.parquet": lambda folder, size: os.truncate(
+        folder / "release/data/data.parquet", size % 50
+    ),
+}
+
+
+@pytest.mark.parametrize("channel", LEAKS)
+def test_a_leak_is_seen_wherever_it_leaves(channel, tmp_path):
+    kind = KINDS["ron-gauss-public/add-remove"]
+
+    def act(folder, kind):
+        code = replay.release_through_workflow(folder, kind)
+        LEAKS[channel](folder, size_of(folder, kind))
+        return code
+
+    first, second, _ = next(neighbours(kind, 2))
+    assert f"{channel} differs" in replay.compare(tmp_path, kind, (first, second), act=act)
+
+
+def test_an_exit_code_that_tells_is_seen(tmp_path):
+    kind = KINDS["ron-gauss-public/add-remove"]
+    first, second, _ = next(neighbours(kind, 2))
+    found = replay.compare(tmp_path, kind, (first, second), act=size_of)
+    assert "code differs" in found
+
+
+def test_a_private_line_in_the_public_ledger_is_seen(tmp_path):
+    """What only the steward may read (here: a digest of the file's size) goes to the public log."""
+    kind, right = KINDS["dppro/row"], Chain.act
+
+    def wrong(self, name, public, private=None):
+        right(self, name, {**public, **(private or {})}, private)
+
+    first, second, _ = next(neighbours(kind, 2))
+    with plant([(Chain, "act", wrong)]):
+        found = replay.compare(tmp_path, kind, (first, second))
+    assert "export.jsonl differs" in found
 
 
 def test_a_failure_is_seen(tmp_path):

@@ -1,5 +1,7 @@
 """Replay the moments synthesizer on neighbours: what moves was paid for, nothing goes around it."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -32,11 +34,10 @@ def mixed_pairs(schema):
         {"age": 99, "income": 1000.0, "smoker": True, "region": None, "job": "z", "risk": "high"},
         {"age": 50, "income": float("nan"), "smoker": True, "region": "?", "job": "y", "risk": "?"},
     ]
-    for first in corners:
-        for second in corners:
-            left, right = frame.copy(), frame.copy()
-            left.loc[7], right.loc[7] = first, second
-            yield left, right if schema.neighbours is REPLACE else frame.drop(index=7)
+    for first, second in combinations(corners, 2):
+        left, right = frame.copy(), frame.copy()
+        left.loc[7], right.loc[7] = first, second
+        yield left, right if schema.neighbours is REPLACE else frame.drop(index=7)
 
 
 def number_pairs(schema):

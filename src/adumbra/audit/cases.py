@@ -1,6 +1,6 @@
 """The table of cases: every mechanism, unit, relation and currency with its worst-case neighbours."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -13,14 +13,18 @@ from adumbra.audit.pairs import (
     MANY,
     REPLACE,
     ROW,
+    VERY_MANY,
+    WIDE,
     WIDTH,
     Case,
     Tables,
     added,
+    between,
     corner_pairs,
     corners,
     item_table,
     labelled,
+    longest_projected,
     mixed,
     numbers,
     projected_rows,
@@ -57,25 +61,13 @@ CHOICES: Mapping[type, Mapping[str, tuple[object, ...]]] = {
 }
 
 
-def methods() -> tuple[str, ...]:
-    """Every method that has cases."""
-    return tuple(dict.fromkeys(case.method for case in all_cases(1.0)))
-
-
 def all_cases(epsilon: float, delta: float | None = None, method: str | None = None) -> list[Case]:
     """Every case at this epsilon; delta=0 keeps the pure ones, delta>0 the Gaussian ones (at it)."""
     gauss = delta or DELTA
-    cases = [
-        *_projections(epsilon, gauss),
-        *_ron_gauss(epsilon, gauss),
-        *topk_cases(epsilon, gauss),
-        *_components(epsilon, gauss),
-        *_moments(epsilon, gauss),
-    ]
-    known = tuple(dict.fromkeys(case.method for case in cases))
-    if method is not None and method not in known:
-        raise InvalidInput(f"method={method}: unknown; choose one of {', '.join(known)}")
-    kept = [case for case in cases if method in (None, case.method)]
+    if method is not None and method not in METHODS:
+        raise InvalidInput(f"method={method}: unknown; choose one of {', '.join(METHODS)}")
+    makers = dict.fromkeys(METHODS.values() if method is None else [METHODS[method]])
+    kept = [case for make in makers for case in make(epsilon, gauss) if method in (None, case.method)]
     if delta is None:
         return kept
     return [case for case in kept if (case.config.delta == 0) == (delta == 0)]
@@ -93,14 +85,21 @@ def _projections(epsilon: float, delta: float) -> list[Case]:
     row = numbers(ROW, REPLACE)
     anywhere = tuple(replaced(row, 3, one, -one) for one in directions)
     opposite = corner_pairs(row, 3)[-1:]
-    others = [
-        replace(Case(name=name, module=module, config=config, schema=schema, tables=tables), tight=False)
-        for family in FAMILIES
-        for name, module, config, schema, tables in (
-            (f"dppro/row/{family}", dppro, replace(gauss, family=family), row, (*anywhere, *opposite)),
-            (f"jl-laplace/element/{family}", jl_laplace, replace(pure, family=family), element, cells),
-        )
-    ]
+    # a ball inside the box of 32 columns: its longest projection passes the radius of every family
+    wide, ball = numbers(ROW, REPLACE, WIDE), replace(gauss, row_norm=0.5)
+    others = []
+    for family in FAMILIES:
+        space, config, tables = row, replace(gauss, family=family), opposite
+        if family != "identity":
+            longest = longest_projected(family)
+            space, config = wide, replace(ball, family=family)
+            tables = (replaced(wide, 3, longest, -longest),)
+        by_cell = replace(pure, family=family)
+        others += [
+            Case(name=f"dppro/row/{family}", module=dppro, config=config, schema=space, tables=tables),
+            Case(name=f"jl-laplace/element/{family}", module=jl_laplace, config=by_cell, schema=element,
+                 tables=cells),
+        ]  # fmt: skip
     return [
         *others,
         Case(name="dppro/element", module=dppro, config=gauss, schema=element, tables=cells),
@@ -130,6 +129,8 @@ def _ron_gauss(epsilon: float, delta: float) -> list[Case]:
                 for y in (0.0, 1.0)
                 if y or a is not b
             )
+            moved = (np.append(corner, 0.0), np.append(half, 1.0))
+            aimed: tuple[Tables, ...] = (*kinds, replaced(classes, VERY_MANY, *moved))
             targets: tuple[Tables, ...] = tuple(
                 replaced(target, MANY, np.append(a, s), np.append(b, t))
                 for a, b in ((corner, half), (corner, -corner), (one, other))
@@ -138,6 +139,7 @@ def _ron_gauss(epsilon: float, delta: float) -> list[Case]:
         else:
             pairs = tuple(added(rows, MANY, row) for row in (equal, corner))
             kinds = tuple(added(classes, MANY, np.append(row, 1.0)) for row in (equal, corner))
+            aimed = tuple(added(classes, VERY_MANY, np.append(row, 1.0)) for row in (equal, corner))
             targets = tuple(added(target, MANY, np.append(row, 1.0)) for row in (equal, corner))
         made: list[tuple[str, Schema, tuple[Tables, ...], dict[str, Any]]] = [
             ("private", rows, pairs, {}),
@@ -147,16 +149,14 @@ def _ron_gauss(epsilon: float, delta: float) -> list[Case]:
             ("mixture", classes, kinds, {"mode": "gmm", "covariance": "class"}),
             ("mixture-tied", classes, kinds, {"mode": "gmm", "covariance": "tied"}),
             ("mixture-sphere", classes, kinds, {"mode": "gmm", "covariance": "sphere"}),
-            ("mixture-columns", classes, kinds, {"mode": "gmm", "output": "columns"}),
+            ("mixture-columns", classes, aimed, {"mode": "gmm", "output": "columns"}),
             ("target", target, targets, {"mode": "supervised"}),
         ]
         for name, schema, tables, options in made:
             merged: dict[str, Any] = {"epsilon": epsilon, "delta": amount, **shares, **options}
             config = ron_gauss.RONGaussConfig(**merged)
             label = f"ron-gauss/{pure}{name}/{relation}"
-            case = Case(name=label, module=ron_gauss, config=config, schema=schema, tables=tables)
-            # means of all columns by class are too noisy at a small epsilon to aim the second pair well
-            found.append(replace(case, tight=name != "mixture-columns" or relation is ADD))
+            found.append(Case(name=label, module=ron_gauss, config=config, schema=schema, tables=tables))
     return found
 
 
@@ -172,6 +172,8 @@ def _components(epsilon: float, delta: float) -> list[Case]:
         for row in (*fewer, -corner, np.array([-1.0, -1.0, 1.0, 1.0]))
         for y in (0.0, 1.0)
     )
+    # every column moves, along the direction that the basis then has
+    along = (between(table, MANY, np.array([-1.0, -1.0, 2.0, 0.0]), np.array([1.0, 1.0, 0.0, 1.0])),)
     one_more = (added(more, 50, rows[-1]),)
     one_classed = (added(labelled(ADD), 50, np.append(corner, 1.0)),)
     cases = []
@@ -183,17 +185,13 @@ def _components(epsilon: float, delta: float) -> list[Case]:
         discriminant = lda.LDAConfig(synthetic_rows=8, **budget)
         made = (
             (f"pca/{label}rows/replace-one", pca, publish, table, pairs),
-            (f"pca/{label}rows-basis/replace-one", pca, basis, table, pairs),
+            (f"pca/{label}rows-basis/replace-one", pca, basis, table, along),
             (f"pca/{label}sample/replace-one", pca, sample, table, pairs),
             (f"pca/{label}sample/add-remove", pca, sample, more, one_more),
             (f"lda/{label}replace-one", lda, discriminant, classed, moved),
             (f"lda/{label}add-remove", lda, discriminant, labelled(ADD), one_classed),
         )
-        cases += [
-            # the pairs at hand move projected rows by four fifths of what bound="basis" allows
-            Case(name=n, module=m, config=c, schema=s, tables=t, tight="basis" not in n)
-            for n, m, c, s, t in made
-        ]
+        cases += [Case(name=n, module=m, config=c, schema=s, tables=t) for n, m, c, s, t in made]
     return cases
 
 
@@ -226,7 +224,17 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
         for label, declared, pairs, amount, way in made:
             config = MomentsConfig(epsilon=epsilon, delta=amount, sample_rows=8, numbers=way)
             name = f"moments/{label}{relation}"
-            case = Case(name=name, module=moments, config=config, schema=declared, tables=pairs)
-            # without a label there is still a histogram of classes, which cannot move: not tight
-            cases.append(replace(case, tight=declared is schema or relation is ADD))
+            cases.append(Case(name=name, module=moments, config=config, schema=declared, tables=pairs))
     return cases
+
+
+# What `--method` selects, and who makes its cases.
+METHODS: Mapping[str, Callable[[float, float], list[Case]]] = {
+    "dppro": _projections,
+    "jl-laplace": _projections,
+    "ron-gauss": _ron_gauss,
+    "topk": topk_cases,
+    "pca": _components,
+    "lda": _components,
+    "moments": _moments,
+}

@@ -48,8 +48,8 @@ class Finding:
     detail: str
 
 
-def examine(case: Case, runs: int = ATTACK_RUNS, *, thorough: bool = True) -> list[Finding]:
-    """Run every check on one case, on its pair of tables; not thorough: until the first finding."""
+def examine(case: Case, runs: int = ATTACK_RUNS, only: str | None = None) -> list[Finding]:
+    """Run every check, or one, on a case and its pair of tables."""
     found: list[Finding] = []
     try:
         recorded = record_pair(case)
@@ -64,8 +64,8 @@ def examine(case: Case, runs: int = ATTACK_RUNS, *, thorough: bool = True) -> li
         "attack": lambda: check_attack(case, runs),
     }
     for name, check in checks.items():
-        if found and not thorough:
-            break
+        if only not in (None, name):
+            continue
         try:
             found += [Finding(name, detail) for detail in check()]
         except AdumbraError as error:

@@ -8,11 +8,17 @@ from adumbra.errors import require
 SUFFIXES = (".svg", ".png", ".pdf")
 
 
+def require_place(path: Path) -> None:
+    """Refuse a name that no figure can have before the attacks begin."""
+    require(path.suffix in SUFFIXES, f"figure={path}: must end in one of {', '.join(SUFFIXES)}")
+    require(path.absolute().parent.is_dir(), f"figure={path}: its folder does not exist; make it first")
+
+
 def draw_attacks(results: list[Attack], path: Path) -> None:
     """Write claimed, exact and proven epsilon of each attack; the format follows the name's ending."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - heavy, and wanted with --figure only
 
-    require(path.suffix in SUFFIXES, f"figure={path}: must end in one of {', '.join(SUFFIXES)}")
+    require_place(path)
     require(bool(results), "figure: nothing was attacked; choose a method that has cases")
     figure = Figure(figsize=(7.0, 0.8 + 0.24 * len(results)), layout="constrained")
     axes = figure.add_subplot()

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.matrices import orthonormal_matrix
+from adumbra.data.matrices import orthonormal_matrix, public_matrix
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.numerics import Array
 from adumbra.relations import Neighbours, Unit
 
 WIDTH = 4  # columns; in units of the encoding the corners of their box have length 1
+WIDE = 32  # columns of rows that a projection to WIDTH can make longer than any clip radius
 MANY = 20_000  # rows at the middle, so that a private mean and radius are known well
+VERY_MANY = 200_000  # the same for means of every column by class
 ROW, ELEMENT = Unit.ROW, Unit.ELEMENT
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 Tables = tuple[object, object]
@@ -38,7 +40,6 @@ class Case:
     config: Any  # the mechanism's own frozen config
     schema: Schema
     tables: tuple[Tables, ...]  # candidates; the first is used until another is chosen
-    tight: bool = True  # whether the attack is expected to prove nearly all of a Gaussian claim
 
     @property
     def method(self) -> str:
@@ -88,6 +89,13 @@ def two_heaps(schema: Schema, rows: int, first: Array, second: Array) -> Tables:
     return table_of(schema, before), table_of(schema, other)
 
 
+def between(schema: Schema, rows: int, first: Array, second: Array) -> Tables:
+    """Half of the rows at each of two places, and one that goes over: along what varies most."""
+    tables = np.tile(np.stack([first, second]), (2, rows // 2, 1))
+    tables[1, 0] = second
+    return table_of(schema, tables[0]), table_of(schema, tables[1])
+
+
 def table_of(schema: Schema, values: Array) -> object:
     """Numbers and codes as the schema's own columns; an array where all are numbers."""
     if all(column.kind is Kind.NUMBER for column in schema.columns):
@@ -107,6 +115,13 @@ def corner_pairs(schema: Schema, rows: int) -> tuple[Tables, ...]:
     return tuple(replaced(schema, rows, first, other) for other in others)
 
 
+def longest_projected(family: str) -> Array:
+    """The row of the box that the family's public matrix (seed 0) makes longest."""
+    matrix = public_matrix(family, WIDE, WIDTH, matrix_seed=0).to_float()
+    row = np.linalg.svd(matrix)[0][:, 0]
+    return np.asarray(row / np.abs(row).max())
+
+
 def projected_rows() -> tuple[Array, Array, Array]:
     """Rows whose projections by the public matrix have the worst Grams in L1: one alone, and a pair.
 
@@ -119,9 +134,9 @@ def projected_rows() -> tuple[Array, Array, Array]:
     return equal, one, other
 
 
-def numbers(unit: Unit, neighbours: Neighbours) -> Schema:
-    """Four numbers between -1 and 1."""
-    return Schema.numeric(WIDTH, -1.0, 1.0, unit=unit, neighbours=neighbours)
+def numbers(unit: Unit, neighbours: Neighbours, width: int = WIDTH) -> Schema:
+    """Four (or so many) numbers between -1 and 1."""
+    return Schema.numeric(width, -1.0, 1.0, unit=unit, neighbours=neighbours)
 
 
 def labelled(neighbours: Neighbours, kind: Kind = Kind.CATEGORY) -> Schema:

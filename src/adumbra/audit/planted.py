@@ -18,7 +18,7 @@ from adumbra.engine.base import Engine
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.ron_gauss import draw
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array, Ints, Lattice, coarsen
-from adumbra.privacy import noise
+from adumbra.privacy import noise, selection
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian
 from adumbra.statistics.base import Sensitivity
@@ -49,6 +49,16 @@ def weaker_noise(factor: float) -> list[Patch]:
         return np.asarray(units + np.rint((drawn - units) * factor).astype(np.int64))
 
     return [(noise, "_draw", wrong)]
+
+
+def weaker_selection() -> list[Patch]:
+    """Selections whose Gumbel noise is half as wide."""
+    right = selection._intervals  # noqa: SLF001 - as above
+
+    def wrong(drop: Ints, ratio: float, words: Any) -> tuple[Array, Array]:
+        return right(drop, 2.0 * ratio, words)
+
+    return [(selection, "_intervals", wrong)]
 
 
 def sensitivity(kind: type, wrong: Callable[[Any, Any], Sensitivity]) -> list[Patch]:

@@ -78,5 +78,4 @@ def _case(
         config=topk.TopKConfig(**merged),
         schema=Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=items - 1)),
         tables=(tables,),
-        tight=name == "frefirst-gaussian",
     )

@@ -180,7 +180,7 @@ def unhalved(run: Any) -> Fraction:
 
 
 def small_epsilon(config: Any) -> Any:
-    """At a large epsilon the least noise of a comparison covers the bug."""
+    """Where a large epsilon hides a bug: below the least noise of a comparison, or in rare events."""
     return replace(config, epsilon=1.0)
 
 

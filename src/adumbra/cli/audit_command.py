@@ -3,6 +3,7 @@
 import json as json_module
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,27 +14,40 @@ if TYPE_CHECKING:
     from adumbra.audit.mutants import Verdict
     from adumbra.audit.replay import Replayed
 
-Advance = Callable[[float], None]
+Advance = Callable[[str], None]  # what comes next
+RUNS, PAIRS = 100_000, 30
 
 
 def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
     method: Annotated[
-        str | None, typer.Option("--method", help="Attack this method only; default: all.")
+        str | None,
+        typer.Option(
+            "--method",
+            help="One method only: dppro, jl-laplace, ron-gauss, pca, lda, moments or top-k. "
+            "Default: all.",
+        ),
     ] = None,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="The claim that is attacked.")] = 1.0,
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", help="The claim that is attacked; planted bugs have their own.")
+    ] = 1.0,
     delta: Annotated[
         float | None,
         typer.Option("--delta", help="0: pure claims only; above 0: Gaussian ones only; default: both."),
     ] = None,
     runs: Annotated[
-        int,
-        typer.Option("--runs", min=10, help="Runs on each table; with --replay: pairs of each kind."),
-    ] = 100_000,
+        int | None,
+        typer.Option(
+            "--runs", min=10, help="Runs on each table (default 100000), or pairs to --replay (30)."
+        ),
+    ] = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Plant known bugs instead, and catch them.")
+        bool, typer.Option("--mutants", help="Plant known bugs instead; each must be caught.")
     ] = False,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Replay noise on neighbours instead: no byte may differ.")
+        bool,
+        typer.Option(
+            "--replay", help="Freeze the noise instead, change one row: no byte that leaves may differ."
+        ),
     ] = False,
     figure: Annotated[
         Path | None,
@@ -41,33 +55,51 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> None:
-    """Attack the shipped mechanisms on worst-case neighbours: a lower bound on epsilon a claim."""
-    from adumbra.errors import VerificationFailed
+    """Attack every claim of this package on tables made for it; no data of yours is touched.
 
-    method = "topk" if method == "top-k" else method  # as `adumbra methods` names it
+    Prints the epsilon that the attack proves: above the claimed one, the claim is refuted.
+    """
+    from adumbra.errors import VerificationFailed, require
+
+    require(not (mutants and replay), "--mutants with --replay: give one of them")
+    require(figure is None or not (mutants or replay), "--figure: draws attacks; leave the other out")
+    method = _known(method)
     if mutants:
-        verdicts = _try_mutants(method, runs, quiet=json)
+        verdicts = _try_mutants(method, runs or RUNS, quiet=json)
         _show_verdicts(verdicts, json=json)
         missed = [verdict.mutant for verdict in verdicts if not verdict.caught]
         if missed:
             raise VerificationFailed(f"mutants not caught: {'; '.join(missed)}")
         return
     if replay:
-        compared = _replay(method, runs, quiet=json)
+        compared = _replay(method, runs or PAIRS, quiet=json)
         _show_replayed(compared, json=json)
         differing = [one.kind for one in compared if one.differing]
         if differing:
             raise VerificationFailed(f"bytes differ: {'; '.join(differing)}")
         return
-    results = _attack(method, epsilon, delta, runs, quiet=json)
+    if figure is not None:
+        from adumbra.audit.figure import draw_attacks, require_place
+
+        require_place(figure)
+    results = _attack(method, epsilon, delta, runs or RUNS, quiet=json)
     _show_results(results, json=json)
     if figure is not None:
-        from adumbra.audit.figure import draw_attacks
-
         draw_attacks(results, figure)
     refuted = [result.case for result in results if result.violated]
     if refuted:
         raise VerificationFailed(f"refuted claims: {'; '.join(refuted)}")
+
+
+def _known(method: str | None) -> str | None:
+    """The method as the audit names it."""
+    from adumbra.audit.cases import METHODS
+    from adumbra.errors import require
+
+    wanted = "topk" if method == "top-k" else method  # as `adumbra methods` names it
+    names = ", ".join("top-k" if name == "topk" else name for name in METHODS)
+    require(wanted is None or wanted in METHODS, f"method={method}: unknown; choose one of {names}")
+    return wanted
 
 
 def _attack(
@@ -83,8 +115,8 @@ def _attack(
     results = []
     with _bar("attacks", len(cases), quiet=quiet) as advance:
         for case in cases:
+            advance(case.name)
             results.append(attack(case, runs))
-            advance(1.0)
     return results
 
 
@@ -93,31 +125,25 @@ def _replay(method: str | None, pairs: int, *, quiet: bool) -> "list[Replayed]":
 
     from adumbra.audit.replay import replay_kind
     from adumbra.audit.replay_kinds import kinds
-    from adumbra.errors import InvalidInput
 
     chosen = [kind for kind in kinds() if method in (None, kind.method)]
-    if not chosen:
-        raise InvalidInput(f"method={method}: unknown; leave --method out")
     found = []
     with TemporaryDirectory() as folder, _bar("replays", len(chosen), quiet=quiet) as advance:
         for seed, kind in enumerate(chosen):
+            advance(kind.name)
             found.append(replay_kind(Path(folder), kind, pairs, seed))
-            advance(1.0)
     return found
 
 
 def _try_mutants(method: str | None, runs: int, *, quiet: bool) -> "list[Verdict]":
     from adumbra.audit.mutants import MUTANTS, try_mutants
-    from adumbra.errors import InvalidInput
 
     chosen = [one for one in MUTANTS if method is None or one.case.startswith(f"{method}/")]
-    if not chosen:
-        raise InvalidInput(f"method={method}: no bug is planted there; leave --method out")
     verdicts = []
     with _bar("planted bugs", len(chosen), quiet=quiet) as advance:
-        for verdict in try_mutants(runs, method, thorough=False):
+        for verdict in try_mutants(runs, method):
+            advance(verdict.mutant)
             verdicts.append(verdict)
-            advance(1.0)
     return verdicts
 
 
@@ -140,6 +166,8 @@ def _show_results(results: "list[Attack]", *, json: bool) -> None:
         "proven: epsilon is at least this, wrong once in 10^9 audits. exact: the epsilon of this pair\n"
         "of tables, computed; of a pure claim it shows in outcomes of this chance."
     )
+    refuted = sum(one.violated for one in results)
+    typer.echo(f"{len(results)} claims attacked, {refuted} refuted")
 
 
 def _show_replayed(found: "list[Replayed]", *, json: bool) -> None:
@@ -190,14 +218,21 @@ def _show_verdicts(verdicts: "list[Verdict]", *, json: bool) -> None:
 
 @contextmanager
 def _bar(words: str, total: int, *, quiet: bool) -> "Iterator[Advance]":
-    """A bar on stderr."""
+    """A bar on stderr that names what is being done."""
     if quiet:
-        yield lambda _step: None
+        yield lambda _name: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(words, total=total)
-        yield lambda step: bars.advance(task, step)
+    told = (MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[name]}"))
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *told,
+        console=Console(stderr=True),
+        transient=True,
+    ) as bars:
+        task = bars.add_task(words, total=total, name="")
+        begun = count(0)
+        yield lambda name: bars.update(task, completed=next(begun), name=name)

@@ -1,0 +1,38 @@
+"""Sums up what an audit did: claims attacked, bugs caught, pairs replayed."""
+
+from collections import defaultdict
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """One line a kind of test, from what the passed ones recorded under "claim", "bug" and "pairs"."""
+    told = defaultdict(list)
+    for report in terminalreporter.getreports("passed"):
+        if report.when == "call":
+            for name, value in report.user_properties:
+                told[name].append(value)
+    lines = []
+    if claims := told["claim"]:
+        gauss = [one for one in claims if one["delta"] > 0]
+        lines.append(
+            f"{len(claims)} claims attacked with {claims[0]['runs']} runs on each table, 0 refuted"
+        )
+        for epsilon in sorted({one["claimed"] for one in gauss}):
+            shares = [
+                (one["at_99"] / epsilon, one["name"]) for one in gauss if one["claimed"] == epsilon
+            ]
+            share, name = min(shares)
+            lines.append(
+                f"the {len(shares)} Gaussian ones of epsilon {epsilon:g}: at least {share:.3f} of it is "
+                f"proven at 99 % (least: {name})"
+            )
+    if bugs := told["bug"]:
+        lines.append(f"{len(bugs)} planted bugs, each caught by the check that is there for it")
+    if pairs := told["pairs"]:
+        count, hostile = (sum(column) for column in zip(*pairs, strict=True))
+        lines.append(
+            f"{len(pairs)} kinds of release, {count} pairs replayed, {hostile} hostile: 0 differ"
+        )
+    if lines:
+        terminalreporter.section("audit", sep="=")
+        for line in lines:
+            terminalreporter.line(line)
