@@ -83,6 +83,18 @@ def labelled_gram_l1(width: int, label: float, constant: float, neighbours: Neig
     return min(plain, round_up(blocks * (1 + 2**-50)))
 
 
+def _add_counted(sums: Ints, rows: BoundedRows, classes: int | None) -> None:
+    """Add rows to the line of sums, or to that of their class; its last place counts them."""
+    plain = RowSum(width=sums.shape[1] - 1, classes=classes)
+    if classes is None:
+        plain.add(sums[0, :-1], rows)
+        sums[0, -1] += len(rows.units) << ROW_BITS
+        return
+    plain.add(sums[:, :-1], rows)
+    for code in range(classes):
+        sums[code, -1] += np.count_nonzero(rows.labels == code) << ROW_BITS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedSum:
     """(sum z, n) over unit-ball rows; with `classes`, one such row a class."""
@@ -91,16 +103,14 @@ class CountedSum:
     classes: int | None = None
     exponent: int = -ROW_BITS
 
-    def _sum(self) -> RowSum:
-        return RowSum(width=self.width + 1, limit=2 * UNIT_LIMIT, classes=self.classes)
-
     def zero(self) -> Ints:
         """No rows."""
-        return self._sum().zero()
+        return RowSum(width=self.width + 1, classes=self.classes).zero()
 
     def add(self, total: Ints, rows: BoundedRows) -> Ints:
-        """Exact, as `RowSum` of the rows with a constant 1 beside them."""
-        return self._sum().add(total, with_constant(rows, 2**ROW_BITS))
+        """Exact: the rows by `RowSum`, counts as integers."""
+        _add_counted(total.reshape(-1, self.width + 1), rows, self.classes)
+        return total
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """See `counted_sum_sensitivity`."""
@@ -129,21 +139,14 @@ class SpreadSum:
 
     def add(self, total: Ints, rows: SpreadRows) -> Ints:
         """Exact: the rows by `RowSum`, counts and spreads as integers."""
-        spread, labels = rows.spread.astype(np.int64), rows.rows.labels
+        spread = rows.spread.astype(np.int64)
         require(
             bool(np.all(spread == rows.spread)) and bool(np.all((spread >= 0) & (spread <= SPREAD_ONE))),
             f"spread: must be an integer of at most {SPREAD_ONE} a row; bound it first",
         )
         require(len(spread) == len(rows.rows.units), "spread: must have one number for each row")
         total[-1] += spread.sum()
-        sums = total[:-1].reshape(-1, self.width + 1)
-        if self.classes is None:
-            RowSum(width=self.width).add(sums[0, :-1], rows.rows)
-            sums[0, -1] += len(spread) << ROW_BITS
-            return total
-        RowSum(width=self.width, classes=self.classes).add(sums[:, :-1], rows.rows)
-        for code in range(self.classes):
-            sums[code, -1] += np.count_nonzero(labels == code) << ROW_BITS
+        _add_counted(total[:-1].reshape(-1, self.width + 1), rows.rows, self.classes)
         return total
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
