@@ -179,6 +179,15 @@ def test_the_person_is_asked_before_anything_is_paid(place):
     assert adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout == before
 
 
+def test_the_question_stays_out_of_the_json(place):
+    little = [word if word != "1" else "0.05" for word in METHOD]
+    command = ["release", "table.parquet", *little, *ASK, "--out", "json", "--json"]
+    done = adumbra(*command, cwd=place, stdin="y\n")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["out"] == "json"
+    assert "Charge population people and release?" in done.stderr
+
+
 def test_a_pattern_is_expanded_by_the_names_in_the_data(place):
     (place / "open.toml").write_text(SCHEMA.replace("x{0..5}", "x*"))
     arguments = ["--schema", "open.toml", *METHOD[2:]]

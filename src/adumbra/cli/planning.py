@@ -105,7 +105,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
         show_plan(planned)
     workflow.require_payable(planned, ledger=ledger, population=population, out=out)
     if not yes:
-        typer.confirm(f"Charge population {population} and release?", abort=True)
+        typer.confirm(f"Charge population {population} and release?", abort=True, err=json)
     with progress_bar(quiet=json) as report:
         made = workflow.release(
             data,
