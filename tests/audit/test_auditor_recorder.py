@@ -68,7 +68,7 @@ def pair(draw, kind):
 def examples(kind):
     """Synthesizers fit a model each time, and `joint` lists every sequence: they get fewer."""
     slow = kind.method in ("moments", "lda") or "joint" in kind.name
-    return full(4, 200) if slow else full(12, 1000)
+    return full(4, 60) if slow else full(12, 250)
 
 
 def faults(kind, tables):

@@ -18,7 +18,7 @@ from support.topk import DirectEngine, full, item_source, release_of
 
 CONFIDENCE = 1 - 1e-9
 WIDTH = 40
-RUNS = full(100, 10_000)
+RUNS = full(100, 2_000)
 
 
 def lower_bound(hits, others, runs):
