@@ -53,6 +53,24 @@ def test_numpy(tmp_path, release):
     assert matrix.dtype == np.float64
 
 
+def test_sets_of_items_as_pairs(tmp_path, release):
+    with pytest.raises(InvalidInput, match="holds no sets of items; use `data` as it is"):
+        release.to_pairs()
+    sets = pa.chunked_array([[[3, 5], []], [[5]]], pa.list_(pa.int32()))
+    write_staged(
+        tmp_path / "s", tables={"t": pa.table({"s": sets})}, arrays={}, card=example_card(), page=None
+    )
+    again = load(tmp_path / "s")
+    assert again.data["s"].to_pylist() == [[3, 5], [], [5]]
+    assert again.to_pairs().to_pylist() == [
+        {"row": 0, "item": 3},
+        {"row": 0, "item": 5},
+        {"row": 2, "item": 5},
+    ]
+    with pytest.raises(InvalidInput, match=r"column \['s'\] holds sets of items"):
+        again.to_numpy()
+
+
 def test_repr_is_short_and_has_the_promise(release):
     assert repr(release) == (
         f"Release(dppro: data 50 x 4, counts 3, flags 2, matrix 3 x 4; {release.guarantee.sentence()})"

@@ -58,7 +58,7 @@ def test_the_page_says_what_left_and_who_declared_it(plain_page):
     text = plain_page.text
     for part in (
         "50 000 rows of 18 columns: 16 of decimal numbers, 1 of whole numbers, 1 of text",
-        "3 rows of 1 columns: 1 of yes or no",
+        "3 rows of 1 column: 1 of yes or no",
         "302 × 16 numbers",
         "Registry of the county hospital",
         "gene_0 … gene_299",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adumbra.errors import InvalidInput, require
@@ -89,14 +90,24 @@ class Release:
         return frame
 
     def to_numpy(self) -> Array:
-        """The main table as a float64 matrix, rows by columns; text columns have no place in one."""
+        """The main table as a float64 matrix, rows by columns; text and sets have no place in one."""
         table = self.data
         text = [field.name for field in table.schema if pa.types.is_string(field.type)]
         require(
             not text, f"to_numpy: column {text[:1]} holds text; choose numeric columns of `data` first"
         )
+        sets = [field.name for field in table.schema if pa.types.is_list(field.type)]
+        require(not sets, f"to_numpy: column {sets[:1]} holds sets of items; use `to_pairs()`")
         columns = [column.to_numpy().astype(np.float64) for column in table.columns]
         return np.column_stack(columns)
+
+    def to_pairs(self) -> pa.Table:
+        """Sets of items as a flat table of (row, item), for CSV and SQL; an empty set has no line."""
+        table = self.data
+        names = [field.name for field in table.schema if pa.types.is_list(field.type)]
+        require(bool(names), "to_pairs: the main table holds no sets of items; use `data` as it is")
+        sets = table[names[0]].combine_chunks()
+        return pa.table({"row": pc.list_parent_indices(sets), "item": pc.list_flatten(sets)})
 
     def __repr__(self) -> str:
         return f"Release({self.card['method']['name']}: {self.summary()}; {self.guarantee.sentence()})"

@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from adumbra.errors import InvalidInput, VerificationFailed, require
+from adumbra.release.pages import list_bytes
 
 GROUP_CELLS = 2**23  # cells a row group may hold: 64 MiB of float64
 GROUP_ROWS = 65536
@@ -43,8 +44,11 @@ COLUMN_TYPES = frozenset(
         "float",
         "double",
         "string",
+        "list<int32>",
     ]
 )
+ITEM_SETS = pa.list_(pa.int32())
+SET_ROWS = 8192  # rows a group may hold where a cell is a whole set of items
 ARRAY_TYPES = {
     "float64": "F64", "float32": "F32", "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
     "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
@@ -56,7 +60,7 @@ UNREADABLE = (
     SafetensorError,
     OSError,
     ValueError,
-    KeyError,
+    LookupError,
     OverflowError,
     MemoryError,
 )
@@ -130,7 +134,7 @@ def write_table(path: Path, table: pa.Table | TableStream) -> tuple[Written, dic
     """Write rows as Parquet; returns the file's entry and the table's shape for the card."""
     schema = stored_schema(table.schema)
     batches = table.to_batches() if isinstance(table, pa.Table) else table.batches
-    names = [(field.name, str(field.type)) for field in schema]
+    names = [(field.name, type_name(field.type)) for field in schema]
     rows = 0
     with HashingFile(path) as sink:
         writer = pq.ParquetWriter(
@@ -162,16 +166,24 @@ def stored_schema(schema: pa.Schema) -> pa.Schema:
 def _stored_type(field: pa.Field) -> pa.DataType:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     kind = pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+    name = type_name(kind)
     message = (
-        f"column {field.name!r} of type {kind}: a release holds numbers, booleans and text; convert it"
+        f"column {field.name!r} of type {kind}: a release holds numbers, booleans, text and sets of "
+        "items (list<int32>); convert it"
     )
-    require(str(kind) in COLUMN_TYPES, message)
-    return kind
+    require(name in COLUMN_TYPES, message)
+    return ITEM_SETS if name == "list<int32>" else kind
+
+
+def type_name(kind: pa.DataType) -> str:
+    """A type as the card names it; the inner field of a list goes by many names, which say nothing."""
+    return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
 
 
 def _row_groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The rows in groups of a size that depends on the schema only, each in one piece."""
-    size = max(1024, min(GROUP_ROWS, GROUP_CELLS // len(schema) // 1024 * 1024))
+    most = SET_ROWS if ITEM_SETS in schema.types else GROUP_ROWS
+    size = max(1024, min(most, GROUP_CELLS // len(schema) // 1024 * 1024))
     held: list[pa.Table] = []
     count = 0
     for batch in batches:
@@ -217,7 +229,7 @@ def table_fault(path: Path, stated: Mapping[str, object]) -> str | None:
     """Why this file is not the table that the card states, from its footer alone; None if it is."""
     try:
         with pq.ParquetFile(path) as file:
-            columns = [[field.name, str(field.type)] for field in file.schema_arrow]
+            columns = [[field.name, type_name(field.type)] for field in file.schema_arrow]
             rows = file.metadata.num_rows
     except UNREADABLE:
         return "is not a readable Parquet file"
@@ -231,7 +243,7 @@ def read_table(path: Path, limit: int | None = None) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
             text = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
-            _allow(_decoded_bytes(file.metadata), allowed, path)
+            _allow(max(_decoded_bytes(file.metadata), list_bytes(path, file.metadata)), allowed, path)
         # Text is read by its dictionary, which the file bounds, and measured before it is spread out.
         with pq.ParquetFile(path, read_dictionary=text) as file:
             table = file.read().replace_schema_metadata(None)

@@ -35,7 +35,13 @@ MISSING = {
     "category": "the first category",
     "boolean": "no",
 }
-TYPES = {"double": "decimal numbers", "float": "decimal numbers", "string": "text", "bool": "yes or no"}
+TYPES = {
+    "double": "decimal numbers",
+    "float": "decimal numbers",
+    "string": "text",
+    "bool": "yes or no",
+    "list<int32>": "sets of items",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
