@@ -20,13 +20,23 @@ from adumbra.data.sources import open_source
 from adumbra.numerics import ROW_BITS
 from adumbra.postprocess.decode import decode_rows
 from adumbra.relations import Neighbours, Unit
-from support.data import BOOLEAN, CATEGORY, INTEGER, MIXED, NUMBER, reference_value, table
+from support.data import (
+    BOOLEAN,
+    CATEGORY,
+    DIGITS,
+    INTEGER,
+    MIXED,
+    NUMBER,
+    TRUTHS,
+    reference_value,
+    table,
+)
 
 FLOATS = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from(
     [math.nan, math.inf, 1e308, -0.0, 5e-324]
 )
 TEXTS = st.binary(max_size=6) | st.sampled_from(
-    [b"1", b" 2 ", b"x", b"y", b"true", b"1e5", b"nan", b"+3", b"\xff"]
+    [b"1", b" 2 ", b"x", b"y", b"true", b"FALSE ", b"1e5", b"nan", b"inf", b"+3", b"1.0", b".5", b"\xff"]
 )
 OBJECTS = (
     st.none() | st.booleans() | st.integers() | FLOATS | st.text(max_size=4) | st.binary(max_size=4)
@@ -40,7 +50,7 @@ def filled(column: Column, array: pa.Array) -> np.ndarray:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.none() | TEXTS, max_size=12), st.sampled_from(MIXED))
+@given(st.lists(st.none() | TEXTS, max_size=12), st.sampled_from((*MIXED, DIGITS, TRUTHS)))
 def test_text_cells_are_read_alone(cells, column):
     values = filled(column, pa.array(cells, type=pa.binary()))
     assert values.tolist() == [reference_value(column, cell) for cell in cells]
@@ -83,7 +93,7 @@ TYPES = st.sampled_from(
 @given(TYPES, st.integers(0, 5), st.sampled_from(MIXED), st.booleans())
 def test_every_storage_type_gives_values_within_bounds(storage, length, column, as_dictionary):
     array = pa.nulls(length, storage)
-    if as_dictionary and is_readable(column, storage) and not pa.types.is_null(storage):
+    if as_dictionary and is_readable(storage) and not pa.types.is_null(storage):
         array = array.dictionary_encode() if not pa.types.is_string_view(storage) else array
     assert filled(column, array).tolist() == [column.fill] * length
 

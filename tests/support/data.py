@@ -10,6 +10,8 @@ NUMBER = Column(name="a", kind=Kind.NUMBER, lower=-10, upper=10, missing=3)
 INTEGER = Column(name="i", kind=Kind.INTEGER, lower=0, upper=7)
 CATEGORY = Column(name="b", kind=Kind.CATEGORY, categories=("x", "y", "z w"), missing="category")
 BOOLEAN = Column(name="c", kind=Kind.BOOLEAN, missing=True)
+DIGITS = Column(name="d", kind=Kind.CATEGORY, categories=("x", "01", "1", "0.50", "2"), missing="x")
+TRUTHS = Column(name="t", kind=Kind.CATEGORY, categories=("maybe", "True", "false"))
 MIXED = (NUMBER, INTEGER, CATEGORY, BOOLEAN)
 
 
@@ -64,24 +66,36 @@ def _reference_record(data: bytes, position: int) -> tuple[list[bytes] | None, i
     return None, position
 
 
-def reference_value(column: Column, text: bytes | None) -> float:
-    """One cell of text, read on its own."""
-    lower, upper = column.limits
-    if text is None:
+def reference_number(text: bytes) -> float:
+    """The value of a text: a decimal number, or true and false; NaN for any other."""
+    word = bytes(text).strip(b" \t\n\r\x0b\x0c")
+    if word.lower() in (b"true", b"false"):
+        return float(word.lower() == b"true")
+    is_decimal = re.fullmatch(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", word)
+    return float(word) if is_decimal else math.nan
+
+
+def reference_value(column: Column, cell: object) -> float:
+    """One cell, read on its own: text as bytes, a number as a float, or None."""
+    if cell is None:
         return column.fill
-    word = text.strip(b" \t\n\r\x0b\x0c")
+    lower, upper = column.limits
+    value = cell if isinstance(cell, float) else reference_number(cell)
     if column.is_numeric:
-        if not re.fullmatch(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", word):
-            return column.fill
-        value = float(word)
         if not math.isfinite(value):
             return column.fill
         value = min(max(value, lower), upper)
         return float(round(value)) if column.kind is Kind.INTEGER else value
     if column.kind is Kind.BOOLEAN:
-        word = bytes(word).lower()
+        if isinstance(cell, float):
+            return cell if cell in (0.0, 1.0) else column.fill
+        word = bytes(cell).strip(b" \t\n\r\x0b\x0c").lower()
         if word in (b"true", b"t", b"yes", b"y", b"1", b"1.0"):
             return 1.0
         return 0.0 if word in (b"false", b"f", b"no", b"n", b"0", b"0.0") else column.fill
     names = [name.encode() for name in column.categories]
-    return float(names.index(text)) if text in names else column.fill
+    if cell in names:
+        return float(names.index(cell))
+    same = [code for code, name in enumerate(names) if reference_number(name) == value]
+    plain = [code for code in same if column.categories[code] in (repr(value), repr(value)[:-2])]
+    return float([*plain, *same][0]) if same and math.isfinite(value) else column.fill

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from adumbra.data.batch import Batch
 from adumbra.data.blocks import match_columns, rechunk, require_range, require_rows
-from adumbra.data.columns import fill_values
+from adumbra.data.cells import array_column, array_numbers, pandas_column, read_cells, read_lists
+from adumbra.data.columns import fill_values, read_numbers
 from adumbra.data.files import MEMORY_PIN
-from adumbra.data.schema import Schema
+from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sets import ColumnReader, MatrixReader, SetSource, open_sets, require_lists
 from adumbra.errors import InvalidInput, require
 
@@ -85,85 +86,87 @@ class ArraySource:
 
 
 def open_array(data: NDArray[Any], schema: Schema) -> ArrowSource | ArraySource | SetSource:
-    """A two-dimensional array in schema order; item sets have a column for each item."""
+    """A two-dimensional array of any type in schema order; item sets have a column for each item."""
     _require_shape(data, schema)
-    if data.dtype.kind in "biuf":
-        if schema.items is not None:
-            rows, items = np.nonzero(data)
-            counts = np.bincount(rows, minlength=len(data))
-            indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            return _open_matrix(indptr, items, schema)
-        return _counted(ArraySource(data, schema))
-    require(
-        schema.items is None and data.dtype.kind in "OSUT",
-        f"data of type {data.dtype}: cannot be read; give numbers or text",
-    )
-    columns = [_text_column(data[:, index].tolist()) for index in range(data.shape[1])]
-    return _open_table(pa.table(columns, names=list(schema.names)), schema)
+    is_cells = data.dtype.kind in "OSUT"
+    if schema.items is None and is_cells:
+        columns = [array_column(data[:, index]) for index in range(data.shape[1])]
+        return _open_table(pa.table(columns, names=list(schema.names)), schema)
+    if is_cells:
+        values = read_numbers(array_column(data.reshape(-1))).reshape(data.shape)
+    else:
+        is_plain = data.dtype.kind in "biuf" and not isinstance(data, np.ma.MaskedArray)
+        values = data if is_plain else array_numbers(data)
+    if schema.items is None:
+        return _counted(ArraySource(values, schema))
+    rows, items = np.nonzero(is_there(values))
+    counts = np.bincount(rows, minlength=len(data))
+    return _open_matrix(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), items, schema)
+
+
+def is_there(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether a cell of a 0/1 matrix says that the item is in the row: a number other than 0."""
+    return np.asarray(np.isfinite(values) & (values != 0))
 
 
 def open_sparse(data: Matrix, schema: Schema) -> ArraySource | SetSource:
     """A scipy.sparse matrix: item sets (its non-zero columns) or numbers, as the schema says."""
     _require_shape(data, schema)
-    require(data.dtype.kind in "biuf", f"data of type {data.dtype}: cannot be read; give numbers")
-    rows = data.tocsr()
+    rows = data.tocsr(copy=True)
+    rows.sum_duplicates()
+    rows.data = array_numbers(rows.data)
     if schema.items is None:
         return _counted(ArraySource(rows, schema))
-    rows = rows.copy()
-    rows.sum_duplicates()
+    rows.data = is_there(rows.data)
     rows.eliminate_zeros()
     return _open_matrix(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), schema)
 
 
 def open_arrow(data: object, schema: Schema) -> ArrowSource | SetSource:
     """Anything with the Arrow C stream (pyarrow, polars, pandas); a one-shot reader is read whole."""
-    table = arrow_table(data)
+    table = arrow_table(data, schema.items)
     if schema.items is None:
         return _open_table(table, schema)
     require_lists(schema.items, table.schema, "data")
     return open_sets(ColumnReader(table.column(schema.items.column)), schema)
 
 
-def arrow_table(data: object) -> pa.Table:
+def arrow_table(data: object, items: ItemSpec | None = None) -> pa.Table:
     """The object as an Arrow table, without passing on a message that may quote it."""
     if isinstance(data, pa.Table):
         return data
     with suppress(Exception):  # exporters quote the cell that they cannot convert
         if isinstance(data, pa.RecordBatch):
             return pa.Table.from_batches([data])
-        if type(data).__module__.partition(".")[0] == "pandas":
-            return _pandas_table(data)
+        library = type(data).__module__.partition(".")[0]
+        if library == "pandas":
+            return _pandas_table(data, items)
+        if library == "polars" and hasattr(data, "get_columns"):
+            return _polars_table(data)
         return pa.table(data)
     kind = type(data).__name__
     raise InvalidInput(f"data of type {kind}: cannot be exported to Arrow; cast its columns")
 
 
-def _pandas_table(data: Any) -> pa.Table:  # noqa: ANN401  (pandas is not a dependency)
-    """A data frame column by column. Object columns become text cell by cell.
-
-    pandas would guess their type from all cells together: one cell could change how the others are read.
-    """
+def _pandas_table(data: Any, items: ItemSpec | None) -> pa.Table:  # noqa: ANN401  (no dependency)
+    """A data frame column by column; the type of a column, which its cells decided, refuses none."""
+    names = [str(name) for name in data.columns]
     columns = []
-    for index in range(data.shape[1]):
+    for index, name in enumerate(names):
         values = data.iloc[:, index]
-        is_object = values.dtype == object
-        columns.append(_text_column(values.tolist()) if is_object else pa.Array.from_pandas(values))
-    return pa.table(columns, names=[str(name) for name in data.columns])
+        is_sets = items is not None and name == items.column
+        columns.append(read_lists(values.tolist()) if is_sets else pandas_column(values))
+    return pa.table(columns, names=names)
 
 
-def _text_column(values: list[object]) -> pa.Array:
-    """Python objects as text."""
-    return pa.array([_as_text(value) for value in values], type=pa.large_binary())
-
-
-def _as_text(value: object) -> bytes | None:
-    """Any Python object as text; None where it is nothing or has no text."""
-    if value is None or isinstance(value, bytes):
-        return value
-    try:
-        return str(value).encode("utf-8", "surrogatepass")
-    except Exception:  # noqa: BLE001  (a foreign __str__ may raise anything, and would show the value)
-        return None
+def _polars_table(data: Any) -> pa.Table:  # noqa: ANN401  (polars is not a dependency)
+    """A data frame column by column: Arrow has no type for some of polars'."""
+    exotic = ("Object", "Int128", "UInt128")
+    columns = [
+        read_cells(values.to_list()) if str(values.dtype) in exotic else values.to_arrow()
+        for values in data.get_columns()
+    ]
+    return pa.table(columns, names=data.columns)
 
 
 def _open_table(table: pa.Table, schema: Schema) -> ArrowSource:

@@ -38,7 +38,7 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
         faults.append(f"column {listed(doubled)} twice; names must differ")
     for column in schema.columns:
         storage = types.get(column.name)
-        if storage is not None and not is_readable(column, storage):
+        if storage is not None and not is_readable(storage):
             remedy = "cast it in the data or leave the column out"
             faults.append(
                 f"column {column.name!r} of type {storage} cannot be read as {column.kind}; {remedy}"

@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 
 from adumbra.data.batch import Items, SetBatch
 from adumbra.data.blocks import require_range, require_rows
+from adumbra.data.columns import is_readable, read_numbers
 from adumbra.data.files import MEMORY_PIN, pin_files
 from adumbra.data.fimi import parse_lines
 from adumbra.data.lines import read_lines
 from adumbra.data.parquet import ahead, count_parquet, parquet_pieces, piece_rows
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.errors import InvalidInput, require
-from adumbra.numerics import Ints
+from adumbra.numerics import EXACT, Array, Ints
 
 _PIECE_ROWS = 65_536
 _PIECE_ITEMS = 2**21
@@ -159,23 +160,33 @@ def _joined(parts: list[PartT]) -> PartT:
 
 
 def arrow_lists(array: pa.Array) -> Lists:
-    """A list column as raw rows; null rows are empty, null items are no item (-1)."""
+    """A list column as raw rows; null rows are empty, what is no whole number is no item (-1)."""
+    if pa.types.is_null(array.type):
+        return Lists(np.zeros(len(array), np.int64), np.empty(0, np.int64))
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     values = array.flatten()
     kind = values.type
+    if not pa.types.is_integer(kind):
+        return Lists(lengths.astype(np.int64), _whole(read_numbers(values)))
     is_short = kind.bit_width < 32 or kind.equals(pa.int32())
     whole = pc.cast(values, pa.int32() if is_short else pa.int64(), safe=False)
     whole = pc.fill_null(whole, -1) if whole.null_count else whole
     return Lists(lengths.astype(np.int64), whole.to_numpy(zero_copy_only=False))
 
 
+def _whole(values: Array) -> Ints:
+    """Whole numbers from 0 on; -1 for any other value."""
+    is_item = (values >= 0) & (values < EXACT) & (np.floor(values) == values)
+    return np.where(is_item, values, -1.0).astype(np.int64)
+
+
 def require_lists(spec: ItemSpec, storage: pa.Schema, where: str) -> None:
-    """The item column is there once, and holds lists of whole numbers."""
+    """The item column is there once, and holds lists of truths, numbers or text (or nothing at all)."""
     found = storage.get_all_field_indices(spec.column)
     require(len(found) == 1, f"{where}: column {spec.column!r} occurs {len(found)} times; need it once")
     kind = storage.field(found[0]).type
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    is_right = is_list and pa.types.is_integer(kind.value_type)
+    is_right = pa.types.is_null(kind) or (is_list and is_readable(kind.value_type))
     require(
         bool(is_right),
         f"{where}: column {spec.column!r} of type {kind} holds no item sets; use list<int>",

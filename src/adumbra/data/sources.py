@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.files import file_kind, find_files
-from adumbra.data.schema import Schema
+from adumbra.data.schema import ItemSpec, Schema
 from adumbra.errors import InvalidInput, require
 
 _READABLE = "give a path, a pandas, polars or pyarrow table, a numpy array or a scipy.sparse matrix"
@@ -115,14 +115,16 @@ def _open_files(paths: tuple[Path, ...], schema: Schema) -> Source:
 Fields = list[tuple[str, pa.DataType | None]]  # None: text whose type nobody declared
 
 
-def describe(data: object) -> list[tuple[str, Fields]]:
+def describe(data: object, items: ItemSpec | None = None) -> list[tuple[str, Fields]]:
     """For each file (or the object): its name, column names and storage types, from metadata alone."""
     if not isinstance(data, str | Path):
         from adumbra.data.arrays import arrow_table  # noqa: PLC0415
+        from adumbra.data.cells import CELLS  # noqa: PLC0415
 
         has_names = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
         require(has_names, f"data of type {type(data).__name__}: has no column names; give a table")
-        return [("data", [(item.name, item.type) for item in arrow_table(data).schema])]
+        found = arrow_table(data, items).schema
+        return [("data", [(item.name, None if item.type == CELLS else item.type) for item in found])]
     paths = find_files(data)
     return [(f"data={path.name!r}", _file_fields(path, file_kind(paths))) for path in paths]
 
@@ -146,7 +148,7 @@ def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
     from adumbra.data.sets import require_lists  # noqa: PLC0415
 
     faults: list[str] = []
-    for where, fields in describe(data):
+    for where, fields in describe(data, schema.items):
         names = [name for name, _ in fields]
         types = {name: pa.binary() if storage is None else storage for name, storage in fields}
         try:

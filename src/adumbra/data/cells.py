@@ -1,0 +1,139 @@
+"""Python objects as cells: each is a number, a text or nothing, told by its own type alone.
+
+    bool, int, float, Decimal, Fraction, numpy scalars    a number; true is 1, false is 0
+    complex                                               its real part, if the imaginary one is 0
+    str, bytes                                            a text
+    anything else (None, dates, lists, other objects)     nothing
+
+pandas and numpy choose the type of a column by all of its cells: one None makes truths objects, one
+complex number makes every number complex. So that type decides nothing here, neither how another cell is
+read nor whether the column is refused: a column in a type of its own reads as its cells do as objects.
+
+Proof       columns.proof.md, of `read_cells`, `pandas_column`, `array_numbers`.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adumbra.numerics import Array
+
+# How Arrow holds cells of mixed types: a text, or else a number, or else (null and NaN) nothing.
+CELLS = pa.struct([("text", pa.large_binary()), ("number", pa.float64())])
+Column = Any  # pa.Array or pa.ChunkedArray: pyarrow has no types
+
+_TEXTS = (str, bytes, bytearray)
+_NUMBERS = (bool, int, float, complex, Decimal, Fraction, np.bool_, np.number)
+_NUMERIC = "biufc"  # kinds of numpy types that hold truths and numbers
+
+
+def read_cells(values: Iterable[object]) -> pa.StructArray:
+    """Any Python objects, each by itself; never raises."""
+    listed = list(values)
+    numbers = np.fromiter(map(_number, listed), np.float64, len(listed))
+    texts = pa.array(map(_text, listed), type=pa.large_binary(), size=len(listed))
+    return pa.StructArray.from_arrays([texts, pa.array(numbers)], fields=list(CELLS))
+
+
+def _text(value: object) -> bytes | None:
+    """The text of a cell, as bytes."""
+    kind = type(value)  # not isinstance: an object may lie about its class, or raise when asked
+    if issubclass(kind, str):
+        return str.encode(value, "utf-8", "surrogatepass")  # type: ignore[arg-type]
+    return bytes(memoryview(value)) if issubclass(kind, bytes | bytearray) else None  # type: ignore[arg-type]
+
+
+def _number(value: object) -> float:
+    """The number of a cell; NaN if it has none."""
+    kind = type(value)
+    if issubclass(kind, float):
+        return float.__float__(value)  # type: ignore[arg-type]  # not a __float__ of its own
+    if not issubclass(kind, _NUMBERS) or issubclass(kind, np.timedelta64):
+        return np.nan
+    try:
+        if issubclass(kind, complex | np.complexfloating):
+            pair = complex(value)  # type: ignore[call-overload]
+            return pair.real if pair.imag == 0 else np.nan
+        return float(value)  # type: ignore[arg-type]
+    except Exception:  # noqa: BLE001  (too large, a signalling NaN, a foreign __float__)
+        return np.nan
+
+
+def read_lists(rows: Iterable[object]) -> pa.LargeListArray:
+    """Rows of items as lists of cells; whatever is no collection of items is an empty row."""
+    listed = [_items(row) for row in rows]
+    offsets = np.zeros(len(listed) + 1, np.int64)
+    np.cumsum([len(row) for row in listed], out=offsets[1:])
+    items = read_cells(item for row in listed for item in row)
+    return pa.LargeListArray.from_arrays(pa.array(offsets), items)
+
+
+def _items(row: object) -> list[object]:
+    """The items of one row."""
+    if issubclass(type(row), _TEXTS):
+        return []
+    with suppress(Exception):  # nothing to iterate over, or a foreign __iter__
+        return list(row)  # type: ignore[call-overload, no-any-return]
+    return []
+
+
+def array_numbers(data: NDArray[Any]) -> Array:
+    """A numpy array of truths, numbers or dates as float64, NaN where a cell is no number."""
+    if isinstance(data, np.ma.MaskedArray):
+        hidden = np.ma.getmaskarray(data)
+        return np.where(hidden, np.nan, array_numbers(np.ma.getdata(data)))
+    if data.dtype.kind not in _NUMERIC:
+        return np.full(data.shape, np.nan)
+    with np.errstate(all="ignore"):
+        values = np.where(data.imag == 0, data.real, np.nan) if data.dtype.kind == "c" else data
+        return values.astype(np.float64, copy=False)
+
+
+def array_column(data: NDArray[Any]) -> Column:
+    """One column of a numpy array of any type."""
+    if data.dtype.kind not in "OSUT":
+        return pa.array(array_numbers(data))
+    hidden = np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else None
+    cells = np.ma.getdata(data).tolist() if hidden is not None else data.tolist()
+    if hidden is not None:
+        cells = [None if is_hidden else cell for cell, is_hidden in zip(cells, hidden, strict=True)]
+    return read_cells(cells)
+
+
+def pandas_column(values: Any) -> Column:  # noqa: ANN401  (pandas is not a dependency)
+    """A pandas column (Series or Index) of any type."""
+    storage = values.dtype
+    kind = getattr(storage, "kind", "O")
+    if type(storage).__name__ == "CategoricalDtype":
+        held = getattr(values, "cat", values)
+        codes = np.asarray(held.codes)
+        return pandas_column(held.categories).take(pa.array(codes, mask=codes < 0))
+    if kind in "Mm":  # dates and durations hold nothing that we read
+        return pa.nulls(len(values))
+    if kind in _NUMERIC:
+        plain = isinstance(storage, np.dtype)
+        numbers = np.asarray(values) if plain else values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return pa.array(array_numbers(numbers))
+    if type(storage).__name__ == "StringDtype":
+        with suppress(Exception):  # a text that is no UTF-8
+            return pa.Array.from_pandas(values)
+    return read_cells(_each(values))
+
+
+def _each(values: Any) -> Sequence[object]:  # noqa: ANN401  (as above)
+    """The cells of a pandas column one by one."""
+    with suppress(Exception):
+        cells: list[object] = values.astype(object).tolist()
+        return cells
+    found: list[object] = []  # some cell has no Python object: leave out that one alone
+    for place in range(len(values)):
+        found.append(None)
+        with suppress(Exception):
+            found[place] = values.array[place]
+    return found
