@@ -3,7 +3,6 @@
 import datetime as dt
 import math
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -17,75 +16,13 @@ from hypothesis import strategies as st
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.relations import Neighbours, Unit
+from support.cells import HOSTILE, Liar, objects
 from support.data import BOOLEAN, CATEGORY, DIGITS, INTEGER, NUMBER, TRUTHS, reference_value, table
 
 KINDS = (NUMBER, INTEGER, BOOLEAN, CATEGORY, DIGITS, TRUTHS)
 
 
 POLARS = (pl.Boolean, pl.Int64, pl.Float64, pl.String, pl.Decimal, pl.Object)  # readable, one by one
-
-
-class Liar:
-    """Says that it is a text, cannot be iterated, printed, compared or turned into a number."""
-
-    @property
-    def __class__(self):
-        raise RuntimeError("CANARY")
-
-    def _raise(self, *_):
-        raise RuntimeError("CANARY")
-
-    __str__ = __repr__ = __float__ = __iter__ = __eq__ = __bool__ = __len__ = _raise
-    __hash__ = object.__hash__
-
-
-class Float(float):
-    def __float__(self):
-        raise RuntimeError("CANARY")
-
-
-HOSTILE = [
-    None,
-    math.nan,
-    math.inf,
-    "CANARY",
-    "1",
-    "1.0",
-    "True",
-    "\ud800",
-    b"x",
-    b"\xff",
-    bytearray(b"1"),
-    [1, 2],
-    {"a": 1},
-    10**400,
-    -(10**30),
-    2**53 + 1,
-    2**64 - 1,
-    Decimal("0.5"),
-    Decimal("sNaN"),
-    Fraction(1, 2),
-    dt.datetime(2020, 1, 1, tzinfo=dt.UTC),
-    dt.date(9999, 1, 1),
-    dt.timedelta(1),
-    pd.Timestamp("2020-01-01"),
-    pd.NaT,
-    pd.NA,
-    pd.Interval(0, 1.5),
-    np.timedelta64(1, "s"),
-    np.datetime64("2020"),
-    np.float32(0.5),
-    np.longdouble(1),
-    np.array(1),
-    np.array([1, 2]),
-    1 + 0j,
-    1 + 2j,
-    True,
-    np.bool_(0),
-    Liar(),
-    Float(1.0),
-    object(),
-]
 
 
 def read(data):
@@ -98,12 +35,6 @@ def read(data):
 def frame(values, dtype=None):
     column = pd.Series(values, dtype=dtype)
     return pd.DataFrame({kind.name: column for kind in KINDS})
-
-
-def objects(values):
-    cells = np.empty(len(values), dtype=object)
-    cells[:] = values
-    return cells
 
 
 def matrix(cells):

@@ -5,7 +5,7 @@ import pytest
 
 from adumbra.errors import InvalidInput
 from adumbra.estimators import DPPro, RONGauss, TopKColumns
-from adumbra.estimators._base import as_numbers
+from adumbra.estimators._inputs import as_numbers
 
 CANARY = "HIV+ since 1987"
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from adumbra.errors import InvalidInput
 from adumbra.estimators.ron_gauss import RONGauss
@@ -97,7 +98,9 @@ def test_what_is_missing_is_named(keywords, labels, text):
 def test_calls_are_checked():
     with pytest.raises(InvalidInput, match="two-dimensional"):
         RONGauss(bounds=(0, 1)).fit(X[0])
-    with pytest.raises(InvalidInput, match="bounds=None"):
+    with pytest.raises(NotFittedError):
         RONGauss().transform(X)
+    with pytest.raises(InvalidInput, match="fit_transform: X is private"):
+        RONGauss(bounds=(-2, 2)).fit_transform(X)
     with pytest.raises(InvalidInput, match="n_samples=0"):
         RONGauss(bounds=(-2, 2), n_components=2).fit(X).sample(0)

@@ -179,9 +179,7 @@ def test_extension_types_are_read_by_their_storage():
 
 
 def test_readable_storage():
-    assert all(
-        is_readable(kind) for kind in (pa.int8(), pa.string(), pa.decimal128(5, 1), pa.bool_())
-    )
+    assert all(is_readable(kind) for kind in (pa.int8(), pa.string(), pa.decimal128(5, 1), pa.bool_()))
     assert is_readable(pa.dictionary(pa.int8(), pa.string_view()))
     unreadable = [pa.date32(), pa.timestamp("s"), pa.list_(pa.int8()), pa.struct([("q", pa.int8())])]
     assert not any(is_readable(kind) for kind in unreadable)

@@ -5,24 +5,23 @@ An estimator is a thin face for arrays and notebooks. Without a ledger it keeps 
 search add up over its clones: tune on public data.
 """
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from adumbra.data.schema import Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import InvalidInput, require
+from adumbra.errors import require
+from adumbra.estimators._inputs import feature_names, read_bounds, read_relation
 from adumbra.mechanisms.base import Draft, Plan
 from adumbra.numerics import Array
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.workflow import Config, draw, plan
-
-Bounds = tuple[float, float] | tuple[Sequence[float], Sequence[float]]
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -32,6 +31,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _pay_and_draw(self, source: Source, config: Config) -> tuple[Plan, Draft]:
         """Charge an in-memory account, draw, and add this fit to the object's guarantee."""
+        require(source.public_rows() != 0, "X with 0 rows: nothing to release; give at least one row")
         planned = plan(config, source.schema)
         ledger = memory_ledger()
         amount = planned.guarantee
@@ -45,35 +45,61 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self.guarantee_ = amount if spent is None else spent.compose(amount)
         return planned, draft
 
+    def _note_features(self, x: object, width: int) -> None:
+        """Remember the number of columns of X and, if it is a table, their names."""
+        self.n_features_in_ = width
+        names = feature_names(x)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
-def array_source(x: ArrayLike, bounds: Bounds, unit: Unit, neighbours: Neighbours) -> Source:
-    """A numeric array with declared bounds as a source; bounds are never taken from the array."""
-    values = as_numbers(x)
-    require(
-        values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional, one row a record"
-    )
-    if bounds is None:
-        raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, never from X")
-    lower, upper = bounds
-    schema = Schema.numeric(values.shape[1], lower, upper, unit=unit, neighbours=neighbours)
-    return open_source(values, schema)
+    def _require_features(self, x: object, values: Array) -> None:
+        """Refuse rows that are unlike those of the fit, in number or names of columns."""
+        width, expected = values.shape[1], self.n_features_in_
+        require(width == expected, f"X with {width} columns: the fit had {expected}; give the same ones")
+        names, fitted = feature_names(x), getattr(self, "feature_names_in_", None)
+        same = names is None or fitted is None or np.array_equal(names, fitted)
+        require(same, "X: its columns are named unlike those of the fit; give the same ones in order")
+
+    def _require_fitted(self) -> None:
+        """Raise scikit-learn's NotFittedError before the first fit."""
+        check_is_fitted(self, "guarantee_")
 
 
-def as_numbers(x: ArrayLike, name: str = "X") -> Array:
-    """The array as float64; a cell that is no number becomes NaN, which the schema's rule then fills.
+class TableEstimator(PrivateEstimator):
+    """Faces that take either a table with a schema, or an array with bounds (and classes)."""
 
-    numpy's own conversion would raise and print the cell.
-    """
-    try:
-        given = np.asarray(x)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name}: every row must have the same number of cells") from None
-    if given.dtype.kind in "biuf":
-        return given.astype(np.float64)
-    values = np.full(given.shape, np.nan)
-    for place, cell in np.ndenumerate(given):
-        try:
-            values[place] = float(cell)
-        except (TypeError, ValueError, OverflowError):
-            continue
-    return values
+    bounds: Any
+    schema: Schema | None
+    neighbours: str | None
+
+    def _schema_source(self, x: object, y: object) -> Source:
+        """A table with its schema; what the schema declares may not be said otherwise beside it."""
+        schema = self.schema
+        kind = type(schema).__name__
+        require(isinstance(schema, Schema), f"schema of type {kind}: give adumbra.Schema.read(path)")
+        assert isinstance(schema, Schema)  # noqa: S101  (for mypy; `require` raised)
+        require(y is None, "y: with a schema the label is one of the table's columns; leave y out")
+        for name in ("bounds", "classes"):
+            is_absent = getattr(self, name, None) is None
+            require(is_absent, f"{name}: the schema declares them; leave {name} or schema out")
+        if self.neighbours is not None:
+            said, declared = read_relation(self.neighbours), schema.neighbours
+            require(
+                said is declared,
+                f"neighbours={str(said)!r}: the schema declares {str(declared)!r}; leave it out",
+            )
+        return open_source(x, schema)
+
+    def _array_schema(self, width: int) -> Schema:
+        """The schema of an array with declared bounds."""
+        relation = Neighbours.REPLACE_ONE if self.neighbours is None else read_relation(self.neighbours)
+        return numeric_schema(width, self.bounds, Unit.ROW, relation)
+
+
+def numeric_schema(width: int, bounds: object, unit: Unit, neighbours: Neighbours) -> Schema:
+    """An all-number schema; bounds are declared, never taken from the array."""
+    lower, upper = read_bounds(bounds)
+    require(width >= 1, "X without a column: give rows x columns")
+    return Schema.numeric(width, lower, upper, unit=unit, neighbours=neighbours)

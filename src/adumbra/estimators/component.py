@@ -17,7 +17,8 @@ from adumbra.data.encode import Encoder
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
-from adumbra.estimators._base import Bounds, PrivateEstimator, as_numbers
+from adumbra.estimators._base import TableEstimator
+from adumbra.estimators._inputs import Bounds, as_numbers, class_values, label_codes
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.lda import LDAConfig, greedy_targets
 from adumbra.mechanisms.pca import PCAConfig
@@ -25,31 +26,12 @@ from adumbra.numerics import Array
 from adumbra.postprocess.decode import decode_rows
 from adumbra.postprocess.greedy import Loss, greedy_rows
 from adumbra.postprocess.subspace import ClassMoments, Subspace, sample_subspace
-from adumbra.relations import Neighbours
 
 LABEL = "label"
 
 
-class _Publisher(PrivateEstimator):
-    """What both faces share: one source from an array or a table, and tables or arrays out."""
-
-    bounds: Bounds | None
-    schema: Schema | None
-    neighbours: str
-
-    def _array_schema(self, width: int) -> Schema:
-        if self.bounds is None:
-            raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, or a schema")
-        lower, upper = self.bounds
-        return Schema.numeric(width, lower, upper, neighbours=Neighbours(self.neighbours))
-
-    def _values(self, x: ArrayLike) -> Array:
-        values = as_numbers(x)
-        require(
-            values.ndim == 2,
-            f"X with {values.ndim} dimensions: must be two-dimensional, one row a record",
-        )
-        return values
+class _Publisher(TableEstimator):
+    """What both faces share: tables or arrays out, as they came in."""
 
     def _shown(self, table: pa.Table) -> pa.Table | Array:
         """A table for a schema, an array of the feature columns for bounds."""
@@ -73,7 +55,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
         delta: float = 0.0,
         bounds: Bounds | None = None,
         schema: Schema | None = None,
-        neighbours: str = "replace-one",
+        neighbours: str | None = None,
         output: Literal["rows", "sample"] = "rows",
         moments_share: float = 0.5,
         shrink: bool = False,
@@ -102,7 +84,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
         )
         _, draft = self._pay_and_draw(source, config)
         self.encoder_ = Encoder(replace(source.schema, label=None))
-        self.n_features_in_ = len(source.schema.columns)
+        self._note_features(X if self.schema is None else None, len(source.schema.columns))
         self.mean_ = np.asarray(draft.arrays["mean"], dtype=np.float64)
         self.components_ = np.asarray(draft.arrays["components"], dtype=np.float64)
         self.explained_variance_ = np.asarray(draft.arrays["variances"], dtype=np.float64)
@@ -119,6 +101,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
 
     def sample(self, n_samples: int, sample_seed: int = 0) -> pa.Table | Array:
         """Synthetic rows from the released synopsis; costs nothing."""
+        self._require_fitted()
         require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
         found = Subspace(self.mean_, self.components_.T, self.explained_variance_)
         rows = sample_subspace(found, n_samples, np.random.default_rng(sample_seed))
@@ -126,8 +109,8 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
 
     def _source(self, x: object) -> Source:
         if self.schema is not None:
-            return open_source(x, self.schema)
-        values = self._values(x)  # type: ignore[arg-type]
+            return self._schema_source(x, None)
+        values = as_numbers(x)
         return open_source(values, self._array_schema(values.shape[1]))
 
 
@@ -145,7 +128,7 @@ class LDAPublisher(_Publisher):
         bounds: Bounds | None = None,
         classes: ArrayLike | None = None,
         schema: Schema | None = None,
-        neighbours: str = "replace-one",
+        neighbours: str | None = None,
         loss: Loss = "squared",
     ) -> None:
         self.epsilon = epsilon
@@ -162,7 +145,7 @@ class LDAPublisher(_Publisher):
         config = LDAConfig(epsilon=self.epsilon, delta=self.delta, loss=self.loss, synthetic_rows=1)
         planned, draft = self._pay_and_draw(source, config)
         self.encoder_ = Encoder(source.schema)
-        self.n_features_in_ = len(source.schema.columns) - 1
+        self._note_features(X if self.schema is None else None, len(source.schema.columns) - 1)
         arrays = {name: np.asarray(array, dtype=np.float64) for name, array in draft.arrays.items()}
         self.moments_ = ClassMoments(
             arrays["class_shares"], arrays["class_means"], arrays["second_moment"]
@@ -174,6 +157,7 @@ class LDAPublisher(_Publisher):
 
     def sample(self, n_samples: int) -> pa.Table | tuple[Array, Array]:
         """Synthetic rows: a table, or (X, y) for arrays; the same rows for the same number."""
+        self._require_fitted()
         require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
         rows, codes = greedy_rows(
             greedy_targets(self.moments_, self.encoder_), n_samples, loss=self.loss
@@ -181,25 +165,20 @@ class LDAPublisher(_Publisher):
         table = decode_rows(self.encoder_, rows, labels=codes)
         if self.schema is not None:
             return table
-        return self._shown(table), np.asarray(self.classes)[codes]
+        return self._shown(table), class_values(self.classes)[codes]
 
     def _source(self, x: object, y: ArrayLike | None) -> Source:
         if self.schema is not None:
-            require(y is None, "y: with a schema the label is a column of the table; leave y out")
-            return open_source(x, self.schema)
-        values = self._values(x)  # type: ignore[arg-type]
-        require(self.classes is not None, "classes=None: give the public list of classes, or a schema")
+            return self._schema_source(x, y)
+        values = as_numbers(x)
+        features = self._array_schema(values.shape[1])
+        if self.classes is None:
+            raise InvalidInput("classes=None: give the public list of classes, or a schema")
         if y is None:
             raise InvalidInput("y=None: LDA needs the class of each row")
-        given, levels = np.asarray(y), np.asarray(self.classes)
-        require(given.shape == (len(values),), "y: need one label for each row of X")
-        codes = np.full(len(values), np.nan)  # a label outside the declared classes is the first class
-        for code, level in enumerate(levels):
-            codes[given == level] = code
-        features = self._array_schema(values.shape[1])
-        label = Column(
-            name=LABEL, kind=Kind.CATEGORY, categories=tuple(str(code) for code in range(len(levels)))
-        )
+        codes = label_codes(y, self.classes, len(values))
+        names = tuple(str(code) for code in range(len(class_values(self.classes))))
+        label = Column(name=LABEL, kind=Kind.CATEGORY, categories=names)
         schema = replace(features, columns=(*features.columns, label), label=LABEL)
         return open_source(np.column_stack([values, codes]), schema)
 

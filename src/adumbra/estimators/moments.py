@@ -14,25 +14,29 @@ from numpy.typing import ArrayLike, NDArray
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
-from adumbra.estimators._base import Bounds, PrivateEstimator, as_numbers
+from adumbra.estimators._base import TableEstimator
+from adumbra.estimators._inputs import Bounds, as_numbers, class_values, label_codes
 from adumbra.mechanisms.moments import model_of
 from adumbra.mechanisms.moments_model import MomentsModel, synthesize
 from adumbra.mechanisms.moments_plan import MomentsConfig
 from adumbra.numerics import Array
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Unit
 
 _LABEL = "label"
 
 
-class MomentsSynthesizer(PrivateEstimator):
-    """Synthetic rows from noisy moments; see `adumbra.mechanisms.moments`."""
+class MomentsSynthesizer(TableEstimator):
+    """Synthetic rows from noisy moments; see `adumbra.mechanisms.moments`.
+
+    `neighbours` is for arrays, replace-one unless said; a schema declares its own.
+    """
 
     def __init__(  # noqa: PLR0913 - scikit-learn: every parameter is a keyword of the constructor
         self,
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        neighbours: str = "replace-one",
+        neighbours: str | None = None,
         schema: Schema | None = None,
         bounds: Bounds | None = None,
         classes: Sequence[Hashable] | None = None,
@@ -68,7 +72,7 @@ class MomentsSynthesizer(PrivateEstimator):
         self.n_rows_ = source.public_rows()
         arrays = {name: np.asarray(value, np.float64) for name, value in draft.arrays.items()}
         self.model_: MomentsModel = model_of(config, source.schema, self.n_rows_, arrays)
-        self.n_features_in_ = len(self.model_.plan.features)
+        self._note_features(X if self.schema is None else None, len(self.model_.plan.features))
         self.rank_ = self.model_.rank
         self._has_labels = y is not None
         return self
@@ -77,6 +81,7 @@ class MomentsSynthesizer(PrivateEstimator):
         self, n: int | None = None, *, sample_seed: int | None = None
     ) -> pa.Table | Array | tuple[Array, NDArray[np.generic]]:
         """Synthetic rows: a table if fitted with a schema, else X or (X, y); n defaults to n."""
+        self._require_fitted()
         rows = n if n is not None else self.n_rows_
         if rows is None:
             raise InvalidInput("n=None: the number of rows is private; say how many rows to draw")
@@ -89,38 +94,27 @@ class MomentsSynthesizer(PrivateEstimator):
         x = np.column_stack([table[name].to_numpy() for name in names])
         if not self._has_labels:
             return x
-        return x, np.asarray(self.classes)[table[_LABEL].to_numpy()]
+        return x, class_values(self.classes)[table[_LABEL].to_numpy()]
 
     def _source(self, x: object, y: ArrayLike | None) -> Source:
         """The data with its declared schema; nothing is taken from the values."""
         if self.schema is not None:
-            require(y is None, "y: with a schema the label is one of the table's columns; leave y out")
-            return open_source(x, self.schema)
+            return self._schema_source(x, y)
         if self.bounds is None:
             raise InvalidInput(
                 "schema=None, bounds=None: declare either from public knowledge, never from X"
             )
-        values = as_numbers(x)  # type: ignore[arg-type]  # anything array-like; total on cells
-        require(values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional")
-        lower, upper = self.bounds
-        plain = Schema.numeric(values.shape[1], lower, upper, neighbours=Neighbours(self.neighbours))
+        values = as_numbers(x)
+        plain = self._array_schema(values.shape[1])
         if y is None:
             return open_source(values, plain)
-        codes = self._codes(y)
-        require(len(codes) == len(values), "y: needs one label for each row of X")
-        label = Column(
-            name=_LABEL, kind=Kind.INTEGER, lower=0, upper=max(len(self.classes or ()) - 1, 1)
-        )
-        schema = Schema(
-            columns=(*plain.columns, label), unit=Unit.ROW, neighbours=plain.neighbours, label=_LABEL
-        )
-        return open_source(np.column_stack([values, codes]), schema)
-
-    def _codes(self, y: ArrayLike) -> Array:
-        """Class codes of declared classes; a label that was not declared counts as the first."""
         if self.classes is None:
             raise InvalidInput(
                 "classes=None: declare the classes of y from public knowledge, never from y"
             )
-        places = {value: code for code, value in enumerate(self.classes)}
-        return np.array([places.get(value, 0) for value in np.asarray(y).tolist()], np.float64)
+        codes = label_codes(y, self.classes, len(values))
+        label = Column(name=_LABEL, kind=Kind.INTEGER, lower=0, upper=max(len(self.classes) - 1, 1))
+        schema = Schema(
+            columns=(*plain.columns, label), unit=Unit.ROW, neighbours=plain.neighbours, label=_LABEL
+        )
+        return open_source(np.column_stack([values, codes]), schema)

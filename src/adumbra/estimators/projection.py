@@ -10,10 +10,12 @@ from typing import Literal, Self, overload
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, require
-from adumbra.estimators._base import Bounds, PrivateEstimator, array_source
+from adumbra.estimators._base import PrivateEstimator, numeric_schema
+from adumbra.estimators._inputs import Bounds, as_numbers
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
@@ -22,7 +24,7 @@ from adumbra.postprocess.distances import DistanceModel, block_distances
 from adumbra.relations import Neighbours, Unit
 
 
-class _Projection(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """What both faces share; a subclass has the keywords and makes the config."""
 
     unit: str
@@ -33,16 +35,18 @@ class _Projection(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # 
     def _config(self) -> DPProConfig | JLLaplaceConfig:
         raise NotImplementedError
 
-    def _release(self, x: ArrayLike) -> tuple[Array, Draft]:
+    def _release(self, x: ArrayLike, *, is_new: bool) -> tuple[Array, Draft]:
         """Pay for and draw a release of these rows, in encoded units."""
         require(self.unit in ("row", "element"), f"unit={self.unit}: must be 'row' or 'element'")
-        if self.bounds is None:
-            raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, never from X")
         unit = Unit(self.unit)
         neighbours = Neighbours.REPLACE_ONE if unit is Unit.ROW else Neighbours.ONE_ELEMENT
-        planned, draft = self._pay_and_draw(
-            array_source(x, self.bounds, unit, neighbours), self._config()
-        )
+        values = as_numbers(x)
+        if is_new:
+            self._note_features(x, values.shape[1])
+        else:
+            self._require_features(x, values)
+        schema = numeric_schema(values.shape[1], self.bounds, unit, neighbours)
+        planned, draft = self._pay_and_draw(open_source(values, schema), self._config())
         facts = draft.facts["distances"]
         if not isinstance(facts, dict):
             raise InvalidInput("distances: absent from the draft")
@@ -50,7 +54,6 @@ class _Projection(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # 
         table = draft.tables["data"]
         batches = table.to_batches() if isinstance(table, pa.Table) else table.batches
         parts = [np.column_stack(batch.columns) for batch in batches]
-        self.n_features_in_ = model.n_features
         self.noise_scale_ = (draft.noise or planned.noise)[0].scale * model.unit
         # In encoded units the model's own unit is 1: the noise is scaled instead of every distance.
         self.distance_model_ = model.in_encoded_units()
@@ -58,7 +61,8 @@ class _Projection(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # 
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Release the rows of X and keep the release as `released_`."""
-        self.released_, _ = self._release(X)
+        self.released_, _ = self._release(X, is_new=True)
+        self._n_features_out = self.released_.shape[1]
         return self
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> Array:  # noqa: ARG002
@@ -67,7 +71,8 @@ class _Projection(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # 
 
     def transform(self, X: ArrayLike) -> Array:
         """Release other rows with the same settings; charged like a fit."""
-        return self._release(X)[0]
+        self._require_fitted()
+        return self._release(X, is_new=False)[0]
 
     @overload
     def squared_distances(
@@ -81,6 +86,7 @@ class _Projection(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # 
         self, P: Array, Q: Array | None = None, *, return_std: bool = False
     ) -> Array | tuple[Array, Array]:
         """Unbiased squared distances of released rows P with Q (or P), and their standard errors."""
+        self._require_fitted()
         distances = block_distances(self.distance_model_, P, P if Q is None else Q)
         return (distances, self.distance_model_.standard_error(distances)) if return_std else distances
 
@@ -119,8 +125,8 @@ class DPPro(_Projection):
             matrix_seed=self.matrix_seed,
         )
 
-    def _release(self, x: ArrayLike) -> tuple[Array, Draft]:
-        released, draft = super()._release(x)
+    def _release(self, x: ArrayLike, *, is_new: bool) -> tuple[Array, Draft]:
+        released, draft = super()._release(x, is_new=is_new)
         self.components_ = np.asarray(draft.arrays["projection"], dtype=np.float64)
         return released, draft
 

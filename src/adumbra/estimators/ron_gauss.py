@@ -8,19 +8,28 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, require
-from adumbra.estimators._base import Bounds, PrivateEstimator, as_numbers
+from adumbra.estimators._base import PrivateEstimator, numeric_schema
+from adumbra.estimators._inputs import (
+    Bounds,
+    as_numbers,
+    class_values,
+    label_codes,
+    label_numbers,
+    read_bounds,
+    read_relation,
+)
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.numerics import Array
 from adumbra.postprocess.spectrum import conditional_sizes, sample_gaussian
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Unit
 
 
-class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Fit, sample, transform; see `adumbra.mechanisms.ron_gauss` for the mechanism and its proof.
 
     `classes` (mode="gmm") and `y_bound` (mode="supervised", |y| <= y_bound) are public facts.
@@ -64,7 +73,6 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Release the noisy moments of these rows; charged to `guarantee_`."""
         values = as_numbers(X)
-        require(values.ndim == 2, f"X with {values.ndim} dimensions: must be two-dimensional")
         schema = self._schema(values.shape)
         if self.mode != "unsupervised":
             values = np.column_stack([values, self._label_codes(y, len(values))])
@@ -84,18 +92,26 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         )
         _, draft = self._pay_and_draw(open_source(values, schema), config)
         arrays = {name: np.asarray(array, dtype=np.float64) for name, array in draft.arrays.items()}
-        self.n_features_in_ = schema.width - (self.mode != "unsupervised")
+        self._note_features(X, schema.width - (self.mode != "unsupervised"))
         self.components_ = arrays["projection"]
+        self._n_features_out = self.components_.shape[1]
         self.row_norm_ = float(arrays["row_norm"][0])
         self.centres_, self.counts_ = arrays["centres"], arrays["counts"]
         self.mean_ = arrays["means"]
         self.covariance_ = arrays["covariances"]
         return self
 
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:  # noqa: ARG002
+        """Refused: it would hand out the private rows themselves, projected and without noise."""
+        raise InvalidInput("fit_transform: X is private, `transform` adds no noise; use fit and sample")
+
     def transform(self, X: ArrayLike) -> Array:
-        """A recipient's rows in the projected space (units of the row norm); costs nothing."""
+        """A recipient's own rows in the projected space (units of the row norm), without noise."""
+        self._require_fitted()
+        values = as_numbers(X)
+        self._require_features(X, values)
         lower, scale = self._ranges()
-        encoded = (np.asarray(X, dtype=np.float64) - lower) / scale - 0.5
+        encoded = (values - lower) / scale - 0.5
         if self.unit_rows:
             length = np.linalg.norm(encoded, axis=1, keepdims=True)
             encoded = encoded / np.where(length > 0.0, length, 1.0)
@@ -104,12 +120,14 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Projected rows back in the original columns, within their bounds."""
+        self._require_fitted()
         lower, scale = self._ranges()
-        encoded = np.asarray(X, dtype=np.float64) @ self.components_.T * self.row_norm_
+        encoded = as_numbers(X) @ self.components_.T * self.row_norm_
         return np.clip(encoded + 0.5, 0.0, 1.0) * scale + lower
 
     def sample(self, n_samples: int, sample_seed: int = 0) -> Array | tuple[Array, Array]:
         """Synthetic rows: X, or (X, y) with a label; in the original columns if `reconstruct`."""
+        self._require_fitted()
         require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
         rng = np.random.default_rng(sample_seed)
         parts, labels = [], []
@@ -126,7 +144,7 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         if self.mode == "unsupervised":
             return drawn
         chosen = np.concatenate(labels)[order]
-        return drawn, (chosen if self.mode == "supervised" else np.asarray(self.classes)[chosen])
+        return drawn, (chosen if self.mode == "supervised" else class_values(self.classes)[chosen])
 
     def _placed(self, rows: Array, centre: Array) -> Array:
         """Drawn offsets about their centre, in the space that was asked for."""
@@ -138,17 +156,14 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         return np.clip(encoded + 0.5, 0.0, 1.0) * scale + lower
 
     def _schema(self, shape: tuple[int, ...]) -> Schema:
-        if self.bounds is None:
-            raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, never from X")
-        relation = Neighbours(self.neighbours)
-        lower, upper = self.bounds
-        features = Schema.numeric(shape[1], lower, upper, neighbours=relation).columns
+        relation = read_relation(self.neighbours)
+        features = numeric_schema(shape[1], self.bounds, Unit.ROW, relation).columns
         rows = shape[0] if relation.rows_are_public else None
+        require(rows != 0, "X with 0 rows: nothing to release; give at least one row")
         if self.mode == "unsupervised":
             return Schema(columns=features, unit=Unit.ROW, neighbours=relation, rows=rows)
         if self.mode == "gmm":
-            require(self.classes is not None, "classes=None: mode=gmm needs the public list of classes")
-            names = tuple(str(index) for index in range(len(np.asarray(self.classes))))
+            names = tuple(str(index) for index in range(len(class_values(self._public_classes()))))
             label = Column(name="label", kind=Kind.CATEGORY, categories=names)
         else:
             bound = self._target_bound()
@@ -161,14 +176,14 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         """Class codes or clamped targets; a label outside the declared classes is the first class."""
         if y is None:
             raise InvalidInput(f"y=None: mode={self.mode} needs labels")
-        given = np.asarray(y)
-        require(given.shape == (rows,), "y: need one label for each row of X")
         if self.mode == "supervised":
-            return as_numbers(given, "y")
-        codes = np.full(rows, np.nan)
-        for code, level in enumerate(np.asarray(self.classes)):
-            codes[given == level] = code
-        return codes
+            return label_numbers(y, rows)
+        return label_codes(y, self._public_classes(), rows)
+
+    def _public_classes(self) -> ArrayLike:
+        if self.classes is None:
+            raise InvalidInput("classes=None: mode=gmm needs the public list of classes")
+        return self.classes
 
     def _target_bound(self) -> float:
         if self.y_bound is None:
@@ -176,7 +191,5 @@ class RONGauss(TransformerMixin, PrivateEstimator):  # type: ignore[misc]  # sci
         return float(self.y_bound)
 
     def _ranges(self) -> tuple[Array, Array]:
-        if self.bounds is None:
-            raise InvalidInput("bounds=None: declare (lower, upper) from public knowledge, never from X")
-        lower, upper = (np.asarray(side, dtype=np.float64) for side in self.bounds)
+        lower, upper = (np.asarray(side) for side in read_bounds(self.bounds))
         return lower, upper - lower
