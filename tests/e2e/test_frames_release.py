@@ -11,7 +11,7 @@ from adumbra.relations import Neighbours, Unit
 ROWS = 2000
 
 
-@pytest.mark.parametrize("cell", [False, None, "x", 1j, pd.Timestamp("2020-01-01"), [1]], ids=repr)
+@pytest.mark.parametrize("cell", [False, None, 1j], ids=repr)
 def test_a_column_of_truths_stays_one(tmp_path, cell):
     sick = Column(name="sick", kind=Kind.CATEGORY, categories=("false", "true"), missing="false")
     age = Column(name="age", kind=Kind.NUMBER, lower=0, upper=120)

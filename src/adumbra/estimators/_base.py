@@ -29,6 +29,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     guarantee_: PrivacyGuarantee
 
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn has no types)
+        """Noise differs between fits; a cell that is no number is read as missing."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _pay_and_draw(self, source: Source, config: Config) -> tuple[Plan, Draft]:
         """Charge an in-memory account, draw, and add this fit to the object's guarantee."""
         require(source.public_rows() != 0, "X with 0 rows: nothing to release; give at least one row")
@@ -57,7 +64,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def _require_features(self, x: object, values: Array) -> None:
         """Refuse rows that are unlike those of the fit, in number or names of columns."""
         width, expected = values.shape[1], self.n_features_in_
-        require(width == expected, f"X with {width} columns: the fit had {expected}; give the same ones")
+        name = type(self).__name__
+        rule = f"X has {width} features, but {name} is expecting {expected} features as input"
+        require(width == expected, rule)  # scikit-learn's own words, which its checks look for
         names, fitted = feature_names(x), getattr(self, "feature_names_in_", None)
         same = names is None or fitted is None or np.array_equal(names, fitted)
         require(same, "X: its columns are named unlike those of the fit; give the same ones in order")

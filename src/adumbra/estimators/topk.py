@@ -4,7 +4,7 @@ Every `fit` is a release of the rows it is given and is charged to `guarantee_`.
 """
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +50,11 @@ class TopKColumns(PrivateEstimator):
         self.length = length
         self.max_length = max_length
         self.n_columns = n_columns
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn has no types)
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     columns_: Ints
     counts_: Array
