@@ -55,6 +55,12 @@ class BudgetRefused(AdumbraError):
         super().__init__(message)
 
 
+class ChargeNote(str):
+    """A note on whatever stopped a release after its charge: which entry, and what can be done now."""
+
+    __slots__ = ()
+
+
 class VerificationFailed(AdumbraError):
     """A hash, a signature, a chain or a state does not fit."""
 

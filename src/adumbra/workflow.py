@@ -7,7 +7,6 @@ was sealed can be published later (`ledger resume`), and nothing is drawn twice 
 """
 
 import dataclasses
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from adumbra.data.sources import Source, open_source
 from adumbra.data.watched import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import InvalidInput, LedgerError, require
+from adumbra.errors import ChargeNote, InvalidInput, LedgerError, require
 from adumbra.mechanisms import dppro, jl_laplace, lda, moments, pca, ron_gauss, topk
 from adumbra.mechanisms.base import Draft, Plan
 from adumbra.mechanisms.dppro import DPProConfig
@@ -30,8 +29,9 @@ from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, open_ledger
 from adumbra.release.artifact import Release
-from adumbra.release.card import build_card, require_words
-from adumbra.release.storage import load, write_staged
+from adumbra.release.card import Card, build_card, require_about
+from adumbra.release.place import LONGEST_ENTRY, require_place, staged_at
+from adumbra.release.storage import load, require_card, write_staged
 from adumbra.report.page import render
 from adumbra.version import __version__
 
@@ -89,13 +89,28 @@ def draw(  # noqa: PLR0911 - as above
     raise _unknown(config)
 
 
-def require_payable(
-    planned: Plan, *, ledger: str | Path | Ledger, population: str, out: str | Path
+def require_payable(  # noqa: PLR0913 - the public decisions of `release`
+    config: Config,
+    planned: Plan,
+    *,
+    schema: Schema,
+    ledger: str | Path | Ledger,
+    population: str,
+    out: str | Path,
+    engine: Engine | None = None,
+    about: Mapping[str, object] | None = None,
+    before_dp: str = "not declared",
 ) -> None:
     """Refuse at once what `release` would refuse before its charge; charges nothing."""
-    _require_place(Path(out))
+    require_place(Path(out))
+    verbs = (getattr(engine or LocalEngine, verb, None) for verb in ("fold", "map_blocks"))
+    require(all(map(callable, verbs)), f"engine of type {type(engine).__name__}: use LocalEngine()")
     with _opened(ledger) as book:
         book.check(population, planned.guarantee)
+        paid = {"entry": LONGEST_ENTRY, **book.head().to_dict()}
+    require_about(about or {})
+    people = {"population": population, **(about or {})}
+    require_card(_card(config, planned, schema, about=people, before_dp=before_dp, paid=paid))
 
 
 def release(  # noqa: PLR0913 - the door to everything: each keyword is one public decision
@@ -112,61 +127,95 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
 ) -> Release:
     """Pay, draw, seal and publish one release into the new folder `out`."""
     target = Path(out)
-    _require_place(target)
-    people = {"population": population, **(about or {})}
-    require_words(people, before_dp)
     source = WatchedSource(open_source(data, schema))
     planned = plan(config, source.schema)
     pin = source.pin()
-    request = {"config": config_facts(config), "schema": source.schema.digest()}
     with _opened(ledger) as book:
-        entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
-        grant = book.draw(entry, planned.purposes)
-        fingerprint = book.fingerprint(source.watched_columns)
-        source.see = fingerprint.update
-        draft = draw(source, config, engine=engine or LocalEngine(), grant=grant)
-        card = build_card(
-            method=planned.method,
-            config=config_facts(config),
-            guarantee=planned.guarantee,
-            schema_dict=source.schema.facts(),
-            declared_by=source.schema.declared_by,
-            mechanisms=[noise.to_dict() for noise in draft.noise or planned.noise],
-            expected_error=dict(planned.expected),
-            ledger={"entry": entry, **book.head().to_dict()},
-            about=people,
-            limits=[*planned.notes, *LIMITS],
-            facts=dict(draft.facts),
-            adumbra_version=__version__,
+        require_payable(
+            config,
+            planned,
+            schema=source.schema,
+            ledger=book,
+            population=population,
+            out=target,
+            engine=engine,
+            about=about,
             before_dp=before_dp,
         )
-        staged = target.parent / f".{target.name}.{entry}.staged"
-        digest = write_staged(staged, tables=draft.tables, arrays=draft.arrays, card=card, page=render)
-        if source.pin() != pin:
-            raise LedgerError(f"entry={entry}: the data changed while it was read; nothing is published")
-        if source.is_seen:
-            book.record_fingerprint(entry, fingerprint)
-        book.seal(entry, staged=staged, digest=digest)
-        book.publish(entry, target)
-        book.commit(entry)
+        request = {"config": config_facts(config), "schema": source.schema.digest()}
+        entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
+        with _told_where_it_stands(book, entry):
+            grant = book.draw(entry, planned.purposes)
+            fingerprint = book.fingerprint(source.watched_columns)
+            source.see = fingerprint.update
+            draft = draw(source, config, engine=engine or LocalEngine(), grant=grant)
+            paid = {"entry": entry, **book.head().to_dict()}
+            people = {"population": population, **(about or {})}
+            card = _card(
+                config, planned, source.schema, about=people, before_dp=before_dp, paid=paid, draft=draft
+            )
+            staged = staged_at(target, entry)
+            digest = write_staged(
+                staged, tables=draft.tables, arrays=draft.arrays, card=card, page=render
+            )
+            if source.pin() != pin:
+                raise LedgerError(
+                    f"entry={entry}: the data changed while it was read; nothing is published"
+                )
+            if source.is_seen:
+                book.record_fingerprint(entry, fingerprint)
+            book.seal(entry, staged=staged, digest=digest)
+            book.publish(entry, target)
+            book.commit(entry)
     target.chmod(0o755)  # staged and published as the owner's own; readable once it is committed
     return load(target)
+
+
+def _card(  # noqa: PLR0913 - one keyword a part of the card
+    config: Config,
+    planned: Plan,
+    schema: Schema,
+    *,
+    about: Mapping[str, object],
+    before_dp: str,
+    paid: Mapping[str, object],
+    draft: Draft | None = None,
+) -> Card:
+    """The card of a draft, or of a plan while the draft is to come."""
+    return build_card(
+        method=planned.method,
+        config=config_facts(config),
+        guarantee=planned.guarantee,
+        schema_dict=schema.facts(),
+        declared_by=schema.declared_by,
+        mechanisms=[
+            noise.to_dict() for noise in (draft.noise if draft is not None else ()) or planned.noise
+        ],
+        expected_error=dict(planned.expected),
+        ledger=paid,
+        about=about,
+        notes=planned.notes,
+        limits=LIMITS,
+        facts=dict(draft.facts) if draft is not None else {},
+        adumbra_version=__version__,
+        before_dp=before_dp,
+    )
+
+
+@contextmanager
+def _told_where_it_stands(book: Ledger, entry: str) -> Iterator[None]:
+    """Whatever stops a release after its charge, Ctrl-C too, carries a note on what stays charged."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(ChargeNote(book.standing(entry)))
+        raise
 
 
 def config_facts(config: Config) -> dict[str, object]:
     """Every public parameter by name, for the card and the ledger."""
     facts = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
-
-
-def _require_place(target: Path) -> None:
-    """A release needs a new folder that can be made: to fail at that later would waste the charge."""
-    require(not os.path.lexists(target), f"out={target}: exists already; choose a new folder")
-    above = next(folder for folder in target.absolute().parents if os.path.lexists(folder))
-    require(
-        above.is_dir() and os.access(above, os.W_OK | os.X_OK),
-        f"out={target}: {above} is no folder that can be written to; choose another place",
-    )
 
 
 @contextmanager

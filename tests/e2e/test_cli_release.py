@@ -1,6 +1,8 @@
 """One release from the command line, and the text of the likeliest mistakes."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -101,7 +103,14 @@ def test_an_overspend_is_refused_at_once_with_what_would_pass(place, pay):
     ("words", "text", "code"),
     [
         ("table.parquet --out table.toml", "out=table.toml: exists already; choose a new folder", 2),
-        ("table.parquet --out table.toml/out", "table.toml is no folder that can be written to", 2),
+        (
+            "table.parquet --out table.toml/out",
+            "out=table.toml/out: no folder can be made there (Not a directory)",
+            2,
+        ),
+        ("table.parquet --out /proc/foo/bar", "no folder can be made there (No such file", 2),
+        ("table.parquet --out " + "x" * 250, "no folder can be made there (File name too long)", 2),
+        ("table.parquet --before-dp " + "x" * 20_001, "before_dp: breaks the rule `maxLength`", 2),
         ("table.parquet --population nobody", "population=nobody: not registered", 1),
         ("table.parquet --ledger none.db", "none.db: no such file", 1),
         ("table.parquet --engine spark", "engine=spark: unknown; use local", 2),
@@ -150,17 +159,76 @@ def test_a_changed_byte_fails_verification(place):
             "n_components=three: must be a whole number",
         ),
         (["--method", "dppro"], "option n_components: is needed for method=dppro"),
-        (["--method", "dppro", "-o", "n_components=0"], "n_components=0: must be at least 1"),
+        (["--method", "pca", "-o", "n_components=-1"], "n_components=-1: must be 0 or above"),
         (["--method", "dppro", "-o", "n_components"], "write name=value"),
+        (
+            ["--method", "dppro", "-o", "n_components=3"],
+            "option delta: is needed for method=dppro; add --delta",
+        ),
     ],
 )
 def test_mistakes_are_named_with_their_remedy(place, arguments, text):
-    done = adumbra(
-        "plan", "--schema", "table.toml", "--epsilon", "1", "--delta", "1e-6", *arguments, cwd=place
-    )
+    done = adumbra("plan", "--schema", "table.toml", "--epsilon", "1", *arguments, cwd=place)
     assert done.returncode == 2
     assert text in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("method", ["moments", "pca", "jl-laplace"])
+def test_without_a_delta_the_method_has_its_own_as_in_python(place, method):
+    needed = ["-o", "n_components=2"] if method != "moments" else []
+    words = ["plan", "--schema", "table.toml", "--epsilon", "1", "--method", method, *needed]
+    planned = json.loads(adumbra(*words, "--json", cwd=place).stdout)
+    listed = json.loads(adumbra("methods", "--json", cwd=place).stdout)
+    (default,) = [row[2] for row in listed[method] if row[0] == "delta"]
+    assert planned["guarantee"]["delta"] == float(default) == (1e-6 if method == "moments" else 0.0)
+    pure = json.loads(adumbra(*words, "--delta", "0", "--json", cwd=place).stdout)
+    assert pure["guarantee"]["delta"] == 0.0
+
+
+def test_a_release_inside_a_release_is_refused(place):
+    (place / "outer").mkdir()
+    (place / "outer/card.json").write_text('{\n  "format": "adumbra-release/1"\n}\n')
+    done = adumbra("release", "table.parquet", *METHOD, *PAY, "--out", "outer/inner", cwd=place)
+    assert done.returncode == 2
+    assert "out=outer/inner: lies inside the release" in done.stderr
+    assert sorted(path.name for path in (place / "outer").iterdir()) == ["card.json"]
+
+
+STOPPED = """
+import os, signal
+from adumbra.cli.main import main
+from adumbra.privacy.ledger import faults
+def stop(at):
+    if at == {at!r}:
+        os.kill(os.getpid(), signal.SIGINT)
+faults.checkpoint = stop
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        ("draw: before", "is reserved and stays charged; nothing was drawn yet; `adumbra ledger void`"),
+        ("seal: before the flush", "is drawn and stays charged; its noise is never drawn again"),
+        ("publish: moved, not flushed", "is publishing and stays charged; `adumbra ledger resume`"),
+    ],
+)
+def test_ctrl_c_says_which_entry_stays_charged_and_what_to_do(tmp_path, place, at, text):
+    for name in ("table.parquet", "table.toml"):
+        (tmp_path / name).symlink_to(place / name)
+    adumbra("ledger", "init", "ledger.db", cwd=tmp_path)
+    register = "ledger register people --ledger ledger.db --epsilon 2 --delta 1e-6 --unit row"
+    adumbra(*register.split(), "--neighbours", "replace-one", cwd=tmp_path)
+    command = [sys.executable, "-c", STOPPED.format(at=at), "release", "table.parquet"]
+    command += [*METHOD, *PAY, "--out", "stopped"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    shown = json.loads(adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=tmp_path).stdout)
+    (entry,) = shown["populations"][0]["stranded"]
+    assert f"stopped\nentry={entry}: {text}" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_release_never_overwrites(place):

@@ -94,7 +94,8 @@ def test_a_sealed_release_is_resumed_with_its_own_bytes(book, tmp_path, monkeypa
         release(book, tmp_path / "out")
     monkeypatch.undo()
     stranded = said("show", "--ledger", book)["populations"][0]["stranded"]
-    assert "not published: " + stranded[0] + " is sealed; resume it" in ledger("show", "--ledger", book)
+    said_so = f"not published: {stranded[0]} is sealed; `adumbra ledger resume`"
+    assert said_so in ledger("show", "--ledger", book)
     with pytest.raises(LedgerError, match="say where it shall be published"):
         ledger("resume", stranded[0], "--ledger", book)
     resumed = said("resume", stranded[0], "--ledger", book, "--target", str(tmp_path / "out"))

@@ -29,7 +29,7 @@ def test_refusal_says_asked_left_and_largest_and_changes_nothing(ledger):
         reserve(ledger, "cohort-7", 2.0)
     assert str(refused.value) == (
         "epsilon=2.0 asked, 0.75 left of 4.0 for population cohort-7; "
-        "ask for at most 0.75 or register a new population"
+        "ask for at most 0.75; only `adumbra ledger raise`, with a written reason, allows more"
     )
     assert (refused.value.asked, refused.value.left, refused.value.largest) == (2.0, 0.75, 0.75)
     assert refused.value.exit_code == 3
@@ -48,7 +48,9 @@ def test_gaussian_population_counts_mu_squared(ledger):
         Currency.GAUSSIAN,
     )
     reserve(ledger, epsilon=4.0, delta=1e-6)  # the whole cap in one request passes, and nothing after it
-    with pytest.raises(BudgetRefused, match="register a new population"):
+    with pytest.raises(
+        BudgetRefused, match="the budget of these people is spent; only `adumbra ledger raise`"
+    ):
         reserve(ledger, epsilon=1e-3, delta=1e-6)
     assert ledger.show("people")[0].spent == 4.0
     ledger.verify()

@@ -127,7 +127,7 @@ def test_stranded_entries_are_listed_with_a_remedy(ledger, tmp_path):
         _at(ledger, tmp_path, state)
     stranded = {entry.state: entry.remedy for entry in ledger.show("people")[0].stranded}
     assert set(stranded) == {State.RESERVED, State.DRAWN, State.SEALED, State.PUBLISHING}
-    assert stranded[State.RESERVED] == "draw it or void it"
+    assert stranded[State.RESERVED] == "nothing was drawn yet; `adumbra ledger void` returns its charge"
 
 
 def test_an_empty_digest_is_refused(ledger, tmp_path):
@@ -247,3 +247,12 @@ class TestResume:
 
 def _no_rename(self, target):
     raise FileNotFoundError(self)
+
+
+def test_where_an_entry_stands_is_told_even_if_the_ledger_cannot_be_asked(ledger):
+    register(ledger)
+    entry = reserve(ledger)
+    remedy = "nothing was drawn yet; `adumbra ledger void` returns its charge"
+    assert ledger.standing(entry) == f"entry={entry}: is reserved and stays charged; {remedy}"
+    unknown = "entry=other: stays charged; `adumbra ledger show` tells where it stands"
+    assert ledger.standing("other") == unknown

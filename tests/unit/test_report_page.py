@@ -41,7 +41,8 @@ def test_the_page_says_the_promise_in_words_and_numbers(plain_page):
     text = plain_page.text
     guarantee = example_guarantee()
     for part in (
-        "guesses right at most 54.8 % of the time",
+        "Torn between two equally likely candidates for one row, an attacker picks the right one",
+        "at most 54.8 % of the time",
         "A blind guess is right 50 % of the time",
         guarantee.sentence(),
         "Phi(mu / 2)",

@@ -1,3 +1,4 @@
+import datetime as dt
 import re
 from dataclasses import replace
 
@@ -12,10 +13,11 @@ from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.data.watched import WatchedSource
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import AdumbraError, BudgetRefused, InvalidInput, LedgerError
+from adumbra.errors import AdumbraError, BudgetRefused, ChargeNote, InvalidInput, LedgerError
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.privacy.ledger import Population, State, create_ledger
 from adumbra.relations import Neighbours, Unit
+from adumbra.release.place import require_place
 
 SCHEMA = Schema(
     columns=(
@@ -90,31 +92,86 @@ def test_data_that_changes_while_it_is_read_is_not_published(ledger, tmp_path):
     assert [entry.state for entry in statement.stranded] == [State.DRAWN]  # charged all the same
 
 
+LONG = "x" * 240  # fits by itself, but not with the name of its staging folder
+
+
 @pytest.mark.parametrize(
     ("keywords", "text"),
     [
         ({"population": "nobody"}, "population=nobody: not registered"),
-        ({"about": {"author": "x"}}, "card.json at about: breaks the rule `additionalProperties`"),
+        (
+            {"about": {"author": "x"}},
+            "about=['author']: is no part of a card; known are curator, date, ",
+        ),
+        ({"about": {5: "x"}}, "about=[5]: is no part of a card"),
+        ({"about": "a test"}, "about='a test': must be a table of curator, date, "),
+        ({"about": {"why": dt.date(2026, 1, 1)}}, "card.about.why: a date has no place in a card"),
+        ({"about": {"title": 5}}, "card.json at about/title: breaks the rule `type`"),
+        ({"about": {"title": float("nan")}}, "card.about.title: holds a number that is not finite"),
+        ({"about": {"date": "soon"}}, "card.json at about/date: breaks the rule `pattern`"),
+        ({"before_dp": 7}, "card.json at before_dp: breaks the rule `type`"),
         ({"before_dp": "x" * 20_001}, "card.json at before_dp: breaks the rule `maxLength`"),
         ({"before_dp": "\ud800"}, "holds text that is not Unicode"),
+        ({"engine": "local"}, "engine of type str: use LocalEngine()"),
         ({"place": "taken"}, "taken: exists already; choose a new folder"),
         ({"place": "link"}, "link: exists already; choose a new folder"),
-        ({"place": "ledger.db/deeper/out"}, "ledger.db is no folder that can be written to"),
+        ({"place": "ledger.db/deeper/out"}, "no folder can be made there (Not a directory)"),
+        ({"place": "link/out"}, "no folder can be made there (File exists)"),
+        ({"place": "/proc/foo/bar"}, "no folder can be made there (No such file or directory)"),
+        ({"place": LONG}, "no folder can be made there (File name too long)"),
+        ({"place": "nul\0"}, "no folder can be made there (not a path)"),
+        ({"place": "card/out"}, "card/out: lies inside the release "),
+        ({"place": "card/deep/er/out"}, "which would no longer verify; choose a folder beside it"),
+        ({"place": "to-card/out"}, "to-card/out: lies inside the release "),
     ],
 )
 def test_what_can_be_refused_for_nothing_is_not_charged(ledger, tmp_path, keywords, text):
     (tmp_path / "taken").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "card").mkdir()
+    (tmp_path / "card/card.json").write_text('{\n  "format": "adumbra-release/1"\n}\n')
+    (tmp_path / "to-card").symlink_to(tmp_path / "card")
+    given = dict(keywords)
+    out = tmp_path / given.pop("place", "out")
+    here = sorted(tmp_path.rglob("*"))
+    before, spent = ledger.head(), ledger.show("people")[0].spent_units
+    with pytest.raises(AdumbraError, match=re.escape(text)) as refused:
+        run(ledger, out, **given)
+    assert (ledger.head(), ledger.show("people")[0].spent_units) == (before, spent)
+    assert sorted(tmp_path.rglob("*")) == here
+    assert not hasattr(refused.value, "__notes__")  # nothing is charged, so nothing is said of it
+
+
+def test_a_name_that_no_card_can_hold_is_refused_before_the_charge(ledger, tmp_path):
+    odd = Column(name="b\udcff", kind=Kind.NUMBER, lower=0.0, upper=1.0)
+    config = ad.MomentsConfig(epsilon=0.5)
     before = ledger.head()
-    with pytest.raises(AdumbraError, match=re.escape(text)):
-        run(ledger, tmp_path / keywords.pop("place", "out"), **keywords)
+    with pytest.raises(InvalidInput, match="not Unicode"):
+        workflow.release(
+            np.zeros((10, 1)),
+            config,
+            schema=replace(SCHEMA, columns=(odd,)),
+            ledger=ledger,
+            population="people",
+            out=tmp_path / "out",
+        )
     assert ledger.head() == before
 
 
+def test_a_place_that_is_fit_is_left_as_it_was(tmp_path):
+    (tmp_path / "card.json").write_text('{"format": "something else"}')
+    (tmp_path / "there").mkdir()
+    for out in ("out", "new/deeper/out", "there/out", "x" * 200):
+        require_place(tmp_path / out)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["card.json", "there"]
+
+
 def test_a_dry_check_refuses_as_the_release_would_and_charges_nothing(ledger, tmp_path):
-    def check(epsilon, population="people", out="out"):
-        planned = workflow.plan(replace(CONFIG, epsilon=epsilon), SCHEMA)
-        workflow.require_payable(planned, ledger=ledger, population=population, out=tmp_path / out)
+    def check(epsilon, population="people", out="out", **words):
+        config = replace(CONFIG, epsilon=epsilon)
+        planned = workflow.plan(config, SCHEMA)
+        given = {"ledger": ledger, "population": population, "out": tmp_path / out}
+        workflow.require_payable(config, planned, schema=SCHEMA, **given, **words)
 
     before = ledger.head()
     check(2.0)
@@ -123,9 +180,25 @@ def test_a_dry_check_refuses_as_the_release_would_and_charges_nothing(ledger, tm
     assert (no.value.asked, no.value.left, no.value.largest) == (2.1, 2.0, 2.0)
     with pytest.raises(LedgerError, match="population=nobody: not registered"):
         check(1.0, "nobody")
-    with pytest.raises(InvalidInput, match="is no folder that can be written to"):
+    with pytest.raises(InvalidInput, match="no folder can be made there"):
         check(1.0, out="ledger.db/out")
+    with pytest.raises(InvalidInput, match="before_dp: breaks the rule `type`"):
+        check(1.0, before_dp=7)
     assert ledger.head() == before
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, MemoryError])
+def test_whatever_stops_a_release_after_its_charge_says_what_stays_charged(ledger, tmp_path, stop):
+    def interrupt(_stage, _done, _total):
+        raise stop
+
+    with pytest.raises(stop) as stopped:
+        run(ledger, tmp_path / "out", engine=LocalEngine(threads=1, progress=interrupt))
+    (entry,) = ledger.show("people")[0].stranded
+    remedy = "its noise is never drawn again; `adumbra release` once more is a new charge"
+    (note,) = stopped.value.__notes__
+    assert note == f"entry={entry.id}: is drawn and stays charged; {remedy}"
+    assert isinstance(note, ChargeNote)
 
 
 def test_unknown_configs_are_refused():

@@ -39,7 +39,7 @@ def demo(
 def _run(out: Path) -> None:
     from adumbra import workflow
     from adumbra.cli.options import make_config
-    from adumbra.cli.planning import progress_bar, show_plan, show_release
+    from adumbra.cli.planning import progress_bar, show_plan, show_release, stopped_in_words
     from adumbra.data.schema import Schema
     from adumbra.engine.local import LocalEngine
     from adumbra.privacy.ledger import Population, create_ledger
@@ -61,7 +61,7 @@ def _run(out: Path) -> None:
     show_plan(workflow.plan(config, schema))
 
     typer.echo("4  pay, draw, seal, publish")
-    with progress_bar(quiet=False) as report:
+    with stopped_in_words(), progress_bar(quiet=False) as report:
         made = workflow.release(
             str(data),
             config,

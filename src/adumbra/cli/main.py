@@ -17,9 +17,15 @@ from adumbra.cli import (
 from adumbra.errors import AdumbraError
 from adumbra.version import __version__
 
+EXIT_CODES = (
+    "Exit codes: 0 done, 2 bad input or usage, 3 refused by the budget, 4 verification failed, "
+    "130 stopped by Ctrl-C, 1 anything else."
+)
+
 app = typer.Typer(
     name="adumbra",
     help="Release a private outline of a high-dimensional table.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -39,7 +45,7 @@ def _root(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
     ),
 ) -> None:
-    """Exit codes: 0 done, 2 bad input, 3 refused by the budget, 4 not verified, 1 anything else."""
+    pass
 
 
 app.command("demo")(demo.demo)
@@ -63,6 +69,7 @@ def main() -> NoReturn:
         app()
     except AdumbraError as error:
         typer.echo(f"error: {error}", err=True)
+        _say_what_is_charged(error)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(130)
@@ -71,8 +78,15 @@ def main() -> NoReturn:
         place = _innermost_frame(error)
         withheld = "its text is withheld, it may hold data"
         typer.echo(f"error: internal fault ({kind} at {place}); {withheld}", err=True)
+        _say_what_is_charged(error)
         sys.exit(1)
     sys.exit(0)
+
+
+def _say_what_is_charged(error: BaseException) -> None:
+    """Where the entry of a release stands that failed after its charge."""
+    for note in planning.charge_notes(error):
+        typer.echo(note, err=True)
 
 
 def _innermost_frame(error: Exception) -> str:

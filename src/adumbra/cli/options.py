@@ -34,15 +34,20 @@ def config_classes() -> dict[str, type]:
     }
 
 
-def make_config(method: str, epsilon: float, delta: float, options: list[str]) -> "Config":
-    """Build a method's config; every unknown or unreadable option is named at once."""
+def make_config(method: str, epsilon: float, delta: float | None, options: list[str]) -> "Config":
+    """Build a method's config; every unknown or unreadable option is named at once.
+
+    Without a delta the method's own default holds, as in Python.
+    """
     classes = config_classes()
     if method not in classes:
         raise InvalidInput(f"method={method}: unknown; choose one of {', '.join(classes)}")
     kind = classes[method]
     hints = typing.get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
-    values: dict[str, object] = {"epsilon": epsilon, "delta": delta}
+    values: dict[str, object] = {"epsilon": epsilon}
+    if delta is not None:
+        values["delta"] = delta
     faults = []
     for option in options:
         name, equals, text = option.partition("=")
@@ -61,7 +66,8 @@ def make_config(method: str, epsilon: float, delta: float, options: list[str]) -
         and field.default is dataclasses.MISSING
         and field.default_factory is dataclasses.MISSING
     ]
-    faults += [f"option {name}: is needed for method={method}; add -o {name}=..." for name in missing]
+    adding = {name: "--delta 1e-6" if name == "delta" else f"-o {name}=..." for name in missing}
+    faults += [f"option {name}: is needed for method={method}; add {adding[name]}" for name in missing]
     if faults:
         raise InvalidInput("\n".join(faults))
     return typing.cast("Config", kind(**values))

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file (TOML).")]
 Method = Annotated[str, typer.Option("--method", help="The mechanism; `adumbra methods` lists them.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The budget of this release.")]
-Delta = Annotated[float, typer.Option("--delta", help="0: pure epsilon; above 0: Gaussian noise.")]
+Delta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        help="0: pure epsilon; above 0: Gaussian noise; left out: the method's own, which "
+        "`adumbra methods` lists (1e-6 for moments).",
+    ),
+]
 Options = Annotated[
     list[str] | None, typer.Option("-o", "--option", help="A parameter, as name=value; repeat.")
 ]
@@ -27,7 +34,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     schema: SchemaFile,
     epsilon: Epsilon,
     method: Method = "moments",
-    delta: Delta = 0.0,
+    delta: Delta = None,
     option: Options = None,
     data: Annotated[
         str | None, typer.Option("--data", help="Only names and a public row count are read.")
@@ -79,7 +86,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     population: Annotated[str, typer.Option("--population", help="The population that pays.")],
     out: Annotated[Path, typer.Option("--out", help="The new folder of the release.")],
     method: Method = "moments",
-    delta: Delta = 0.0,
+    delta: Delta = None,
     option: Options = None,
     engine: Annotated[str, typer.Option("--engine", help="Where it runs: local.")] = "local",
     before_dp: Annotated[
@@ -103,10 +110,18 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     planned = workflow.plan(config, source.schema)
     if not json:
         show_plan(planned)
-    workflow.require_payable(planned, ledger=ledger, population=population, out=out)
+    workflow.require_payable(
+        config,
+        planned,
+        schema=source.schema,
+        ledger=ledger,
+        population=population,
+        out=out,
+        before_dp=before_dp,
+    )
     if not yes:
         typer.confirm(f"Charge population {population} and release?", abort=True, err=json)
-    with progress_bar(quiet=json) as report:
+    with stopped_in_words(), progress_bar(quiet=json) as report:
         made = workflow.release(
             data,
             config,
@@ -161,6 +176,25 @@ def show_release(made: "Release", out: Path, *, json: bool) -> None:
     typer.echo(f"released  {out}  ({made.guarantee.sentence()})")
     typer.echo(f"page      {out / 'card.html'}")
     typer.echo(f"check     adumbra verify {out}")
+
+
+@contextmanager
+def stopped_in_words() -> "Iterator[None]":
+    """Ctrl-C after the charge says which entry stays charged, and what to do; exit code 130."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        typer.echo("stopped", err=True)
+        for note in charge_notes(stop):
+            typer.echo(note, err=True)
+        raise typer.Exit(130) from None
+
+
+def charge_notes(error: BaseException) -> list[str]:
+    """Our own notes on an error; a stranger's may hold data."""
+    from adumbra.errors import ChargeNote
+
+    return [note for note in getattr(error, "__notes__", ()) if isinstance(note, ChargeNote)]
 
 
 @contextmanager

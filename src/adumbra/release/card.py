@@ -72,6 +72,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
     limits: Sequence[str],
     facts: Mapping[str, object],
     adumbra_version: str,
+    notes: Sequence[str] = (),
     before_dp: str = "not declared",
 ) -> Card:
     """The card without its files, which `storage.write_staged` adds; every argument is public.
@@ -125,6 +126,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
         "method": {"name": method, "config": config, "adumbra_version": adumbra_version},
         "mechanisms": list(mechanisms),
         "accuracy": expected_error,
+        "notes": list(notes),
         "limits": list(limits),
         "facts": facts,
         "proof": {"content_sha256": UNSEALED},
@@ -185,22 +187,19 @@ def card_schema() -> dict[str, Any]:
     return schema
 
 
+def require_about(about: object) -> None:
+    """Refuse what no card can say of a release, by the names that it can."""
+    known = sorted(card_schema()["properties"]["about"]["properties"])
+    require(isinstance(about, Mapping), f"about={about!a}: must be a table of {', '.join(known)}")
+    unknown = sorted(set(about) - set(known), key=str) if isinstance(about, Mapping) else []
+    require(not unknown, f"about={unknown[:1]!a}: is no part of a card; known are {', '.join(known)}")
+
+
 def card_faults(card: object) -> tuple[str, ...]:
     """Where the card breaks its JSON Schema: place and rule, never the offending (untrusted) value."""
-    return _faults(card, card_schema())
-
-
-def require_words(about: Mapping[str, object], before_dp: str) -> None:
-    """Refuse words that a card cannot hold while refusing is free: before the charge."""
-    words = {"about": {"title": "", "date": "2000-01-01", **about}, "before_dp": before_dp}
-    faults = _faults(_plain_object(words, "card"), {**card_schema(), "required": list(words)})
-    require(not faults, "\n".join(faults))
-
-
-def _faults(card: object, schema: Mapping[str, Any]) -> tuple[str, ...]:
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - a tenth of a second that plans need not pay
 
-    errors = Draft202012Validator(schema).iter_errors(card)
+    errors = Draft202012Validator(card_schema()).iter_errors(card)
     places = (
         ("/".join(map(str, error.absolute_path)) or "the whole card", error.validator)
         for error in errors

@@ -79,18 +79,27 @@ def write_staged(
     if page is not None:
         written = formats.write_bytes(folder / "card.html", page(card).encode())
         card = {**card, "files": {**files, "card.html": written.to_dict()}}
-    card = seal_card(card)
+    digest = formats.write_bytes(folder / "card.json", card_bytes(seal_card(card))).sha256
+    for directory in [*([folder / "data"] if names else []), folder, folder.parent]:
+        _sync_directory(directory)
+    return digest
+
+
+def card_bytes(card: Card) -> bytes:
+    """The bytes of card.json; refuses a card that breaks its schema or is too long."""
     faults = card_faults(card)
     require(not faults, "\n".join(faults))
     raw = canonical(card)
     require(
         len(raw) <= CARD_LIMIT,
-        f"a card of {len(raw)} bytes: at most {CARD_LIMIT}; declare columns by groups",
+        f"a card of {len(raw)} bytes: at most {CARD_LIMIT}; shorten the schema or what is said about it",
     )
-    digest = formats.write_bytes(folder / "card.json", raw).sha256
-    for directory in [*([folder / "data"] if names else []), folder, folder.parent]:
-        _sync_directory(directory)
-    return digest
+    return raw
+
+
+def require_card(card: Card) -> None:
+    """Refuse, before anything is paid, a card that `write_staged` would refuse; files are to come."""
+    card_bytes({**card, "contents": {"main": None, "tables": {}, "arrays": {}}, "files": {}})
 
 
 def _make_folder(folder: Path) -> None:

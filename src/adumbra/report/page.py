@@ -29,6 +29,15 @@ RELATIONS = {
     "add-remove": "one row more or less",
     "one-element": "one value replaced",
 }
+HEADLINES = {
+    "replace-one": (
+        "Torn between two equally likely candidates for one row, an attacker picks the right one"
+    ),
+    "add-remove": "At even odds whether one row is in the table, an attacker is right",
+    "one-element": (
+        "Torn between two equally likely candidates for one value, an attacker picks the right one"
+    ),
+}
 MISSING = {
     "number": "the middle of its bounds",
     "integer": "the middle of its bounds",
@@ -73,6 +82,7 @@ def render(card: Mapping[str, Any]) -> str:
     page: str = template("card.html.j2").render(
         card=card,
         success=_percent(card),
+        headline=HEADLINES[card["unit"]["neighbours"]],
         relation=RELATIONS[card["unit"]["neighbours"]],
         figures=_figures(card),
         tables=[_table_words(name, table) for name, table in card["contents"]["tables"].items()],

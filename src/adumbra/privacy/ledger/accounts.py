@@ -167,10 +167,10 @@ def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetR
     largest = room(narrowest, guarantee.delta)
     people = narrowest.population
     at = f" at delta={people.delta!r}" if people.delta else ""
-    advice = f"ask for at most {largest!r} or register" if largest > 0 else "register"
+    advice = f"ask for at most {largest!r}" if largest > 0 else "the budget of these people is spent"
     return BudgetRefused(
-        f"epsilon={asked!r} asked, {largest!r} left of {people.epsilon!r}{at} "
-        f"for population {people.name}; {advice} a new population",
+        f"epsilon={asked!r} asked, {largest!r} left of {people.epsilon!r}{at} for population "
+        f"{people.name}; {advice}; only `adumbra ledger raise`, with a written reason, allows more",
         asked=asked,
         left=largest,
         largest=largest,

@@ -214,6 +214,15 @@ class Ledger:
         with self._store.read() as connection:
             return statements.read(connection, population)
 
+    def standing(self, entry_id: str) -> str:
+        """Where an entry stands and what can be done with it, in a sentence; for whoever was stopped."""
+        try:
+            with self._store.read() as connection:
+                state = State(protocol.load(connection, entry_id)["state"])
+        except LedgerError:
+            return f"entry={entry_id}: stays charged; `adumbra ledger show` tells where it stands"
+        return f"entry={entry_id}: is {state} and stays charged; {REMEDY[state]}"
+
     def head(self) -> LedgerHead:
         """The signed end of the public chain, for a card."""
         with self._store.read() as connection:

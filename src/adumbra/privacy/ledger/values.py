@@ -33,12 +33,12 @@ NEXT: dict[State, tuple[State, ...]] = {
 
 
 REMEDY: dict[State, str] = {
-    State.RESERVED: "draw it or void it",
-    State.DRAWN: "its noise is never drawn again: make a new reservation",
-    State.SEALED: "resume it: the same bytes are published",
-    State.PUBLISHING: "resume it: the same bytes are published",
+    State.RESERVED: "nothing was drawn yet; `adumbra ledger void` returns its charge",
+    State.DRAWN: "its noise is never drawn again; `adumbra release` once more is a new charge",
+    State.SEALED: "`adumbra ledger resume` publishes the same bytes at no new charge",
+    State.PUBLISHING: "`adumbra ledger resume` publishes the same bytes at no new charge",
     State.PUBLISHED: "it is done",
-    State.VOID: "make a new reservation",
+    State.VOID: "its charge was returned; `adumbra release` once more is a new charge",
 }
 
 
