@@ -97,6 +97,22 @@ def test_any_bytes_are_rows(body):
     assert np.array_equal(values, expected(data))
 
 
+@settings(max_examples=150, deadline=None)
+@given(BYTES.map(lambda body: body.replace(b"1,", b"1")))
+@example(b"")
+@example(b"\n\n")
+@example(b"1\n\n\r\n2")
+@example(b'"\n\n')
+def test_any_bytes_are_rows_of_one_column(body):
+    data = b"\n\na\n" + body
+    source = open_source(write(data), table(MIXED[0]))
+    found = [value for batch in source.batches(4096) for value in batch.values[:, 0]]
+    records = reference_records(data, LONGEST, one_field=True)[1:]
+    cells = [record[0] if record is not None and len(record) == 1 else None for record in records]
+    assert found == [reference_value(MIXED[0], cell) for cell in cells]
+    assert source.public_rows() == len(cells)
+
+
 @settings(max_examples=200, deadline=None)
 @given(ROWS)
 def test_a_cell_is_read_the_same_whatever_stands_beside_it(rows):

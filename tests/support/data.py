@@ -20,8 +20,11 @@ def table(*columns, neighbours=Neighbours.REPLACE_ONE, **facts):
     return Schema(columns=columns or MIXED, unit=unit, neighbours=neighbours, **facts)
 
 
-def reference_records(data: bytes, longest: int) -> list[list[bytes] | None]:
-    """CSV records by a state machine, one byte at a time; None is a record with an open quote."""
+def reference_records(data: bytes, longest: int, *, one_field: bool = False) -> list[list[bytes] | None]:
+    """CSV records by a state machine, one byte at a time; None is a record with an open quote.
+
+    With one field a blank line after the header is a record too.
+    """
     data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if data and not data.endswith(b"\n"):
         data += b"\n"
@@ -30,6 +33,8 @@ def reference_records(data: bytes, longest: int) -> list[list[bytes] | None]:
     while position < len(data):
         if data[position : position + 1] == b"\n":
             position += 1
+            if one_field and records:
+                records.append([b""])
             continue
         fields, end = _reference_record(data, position)
         # A quote that stays open too long is stray: the record is then the line alone.

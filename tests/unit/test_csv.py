@@ -61,6 +61,22 @@ def test_an_empty_category_is_not_a_malformed_record(tmp_path):
     assert values(write(tmp_path, b'b\n""\nx\nq\n"a","b"\n'), schema) == [[0], [1], [2], [2]]
 
 
+def test_the_number_of_rows_of_one_column_depends_on_no_value(tmp_path):
+    schema = table(table().columns[0], rows=3)
+    for body, expected in [
+        (b"1\n2\n3\n", [1, 2, 3]),
+        (b"1\n\n3\n", [1, 3, 3]),
+        (b"1\n2\n\n", [1, 2, 3]),
+        (b'1\n""\n3', [1, 3, 3]),
+        (b"\n\n\n", [3, 3, 3]),
+        (b"1\r\n\r\nx", [1, 3, 3]),
+    ]:
+        source = open_source(write(tmp_path, b"\n\na\n" + body), schema)
+        assert source.public_rows() == 3
+        assert [value for batch in source.batches(1) for value in batch.values[:, 0]] == expected
+        assert [len(batch) for batch in source.batches(1, start=2)] == [1]
+
+
 def test_other_columns_and_tabs(tmp_path):
     path = write(tmp_path, b"zz\tc\tb\ti\ta\n?\t0\ty\t1\t2.5\n", "t.tsv")
     assert values(path) == [[2.5, 1, 1, 0]]

@@ -1,6 +1,7 @@
 """CSV files as a source: total on any bytes, with the declared kinds.
 
-A record is a line, or several where a quoted field holds line ends (RFC 4180); blank lines are none.
+A record is a line, or several where a quoted field holds line ends (RFC 4180). In a file of one column a
+blank line is a record whose field is empty, so that n depends on no value; in others it is no record.
 A record with too few or too many fields, with an open quote, or longer than the limits counts as one row
 of missing values, so the number of rows is kept. Values are read as bytes: text that is not UTF-8 equals
 no category and is no number. pyarrow tokenises and converts, but sees well-formed records only.
@@ -99,7 +100,7 @@ def _quoted_records(
 def _records(
     data: bytes, quoted: list[tuple[int, int]], right: re.Pattern[bytes], layout: Layout
 ) -> Records:
-    """Drop blank lines and put a blank record in the place of every malformed one."""
+    """Drop blank lines that are no records; put a blank record in the place of every malformed one."""
     view = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(view == _NEWLINE) + 1
     commas = np.searchsorted(np.flatnonzero(view == layout.delimiter[0]), ends)
@@ -113,7 +114,7 @@ def _records(
     if quoted:
         wrong = [right.fullmatch(data, begin, end) is None for begin, end in quoted]
         is_right[np.searchsorted(ends, spans[:, 1])] = ~np.array(wrong)
-    is_blank = np.diff(ends, prepend=0) == 1
+    is_blank = (np.diff(ends, prepend=0) == 1) & (layout.fields > 1)
     if bool(np.all(is_right & ~is_blank)):
         return Records(data, len(ends), np.empty(0, np.int64))
     pieces = []
@@ -241,7 +242,17 @@ class CsvSource:
 def file_records(path: Path) -> tuple[Layout, Iterator[Records]]:
     """The layout that the header sets, and all records of a file, the header's first."""
     layout = Layout(_delimiter(path), len(read_header(path)))
-    return layout, split_records(read_lines(path, layout.unreadable), layout)
+    return layout, split_records(_from_header(read_lines(path, layout.unreadable)), layout)
+
+
+def _from_header(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The blocks without the blank lines before the first record, which are none in any file."""
+    is_ahead = True
+    for block in blocks:
+        kept = block.lstrip(b"\n") if is_ahead else block
+        is_ahead = is_ahead and not kept
+        if kept:
+            yield kept
 
 
 def _delimiter(path: Path) -> bytes:
