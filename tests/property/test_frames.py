@@ -213,6 +213,24 @@ def test_what_cannot_be_a_python_object_is_missing_alone():
     assert numbers(frame(pd.Series(struct, dtype=pd.ArrowDtype(struct.type)))) == [3, 3]
 
 
+class OwnFrame(pd.DataFrame):
+    """As geopandas has one."""
+
+
+def test_frames_of_ones_own_kind_and_blocks_read_alike():
+    values = [True, None, "1", 0.5, b"x", 2, "true", [1], 1j]
+    data = frame(objects(values), object)
+    whole = read(data)
+    assert whole == by_cell(values)
+    assert read(OwnFrame(data)) == whole
+    for shape in (data, data.astype("category")):
+        source = open_source(shape, table(*KINDS))
+        blocks = [batch.values.tolist() for batch in source.batches(2)]  # noqa: PD011
+        assert [row for block in blocks for row in block] == whole
+        later = [batch.values.tolist() for batch in source.batches(2, start=4, stop=8)]  # noqa: PD011
+        assert later == blocks[2:4]
+
+
 def test_masked_cells_are_missing():
     mask = matrix(np.array([0, 1]))
     assert numbers(np.ma.MaskedArray(matrix(np.array([1.0, 2.0])), mask=mask)) == [1, 3]

@@ -112,7 +112,10 @@ def is_there(values: NDArray[Any]) -> NDArray[np.bool_]:
 def open_sparse(data: Matrix, schema: Schema) -> ArraySource | SetSource:
     """A scipy.sparse matrix: item sets (its non-zero columns) or numbers, as the schema says."""
     _require_shape(data, schema)
-    rows = data.tocsr(copy=True)
+    rows = data.tocsr()
+    if schema.items is None and rows.dtype.kind != "c":
+        return _counted(ArraySource(rows, schema))
+    rows = rows.copy()
     rows.sum_duplicates()
     rows.data = array_numbers(rows.data)
     if schema.items is None:
@@ -138,10 +141,10 @@ def arrow_table(data: object, items: ItemSpec | None = None) -> pa.Table:
     with suppress(Exception):  # exporters quote the cell that they cannot convert
         if isinstance(data, pa.RecordBatch):
             return pa.Table.from_batches([data])
-        library = type(data).__module__.partition(".")[0]
-        if library == "pandas":
+        libraries = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
+        if "pandas" in libraries:  # a frame of one's own kind is one too
             return _pandas_table(data, items)
-        if library == "polars" and hasattr(data, "get_columns"):
+        if "polars" in libraries and hasattr(data, "get_columns"):
             return _polars_table(data)
         return pa.table(data)
     kind = type(data).__name__
