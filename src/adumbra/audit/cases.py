@@ -208,11 +208,13 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
         if relation is ADD:
             tables = (added(schema, MANY, corner),)
         binned = (two_heaps(schema, MANY, corner, np.array([-1.0, -1.0, 1.0, 1.0, 1.0])),)
-        sets = Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=7))
-        whole, half = [*range(8)], [*range(4)]
-        baskets = (item_table([half] * 2000 + [whole]), item_table([half] * 2000 + [[]]))
+        # Four items in every row, one in none, six in every other one: a full and an empty row differ in
+        # length then, and stand at 120 degrees, where their sums and products together differ most.
+        sets = Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=10))
+        usual = [[*range(4)], [*range(4), *range(5, 11)]] * (MANY // 2)
+        baskets = (item_table([*usual, [*range(11)]]), item_table([*usual, []]))
         if relation is ADD:
-            baskets = (item_table([half] * 2000), item_table([half] * 2000 + [whole]))
+            baskets = (item_table(usual), item_table([*usual, [*range(11)]]))
         made: list[tuple[str, Schema, tuple[Tables, ...], float, str]] = [
             ("", schema, tables, delta, "scores"),
             ("pure/", schema, tables, 0.0, "scores"),
