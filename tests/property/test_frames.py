@@ -213,6 +213,17 @@ def test_what_cannot_be_a_python_object_is_missing_alone():
     assert numbers(frame(pd.Series(struct, dtype=pd.ArrowDtype(struct.type)))) == [3, 3]
 
 
+def test_csv_files_that_pandas_wrote_in_another_type_read_alike(tmp_path):
+    path = tmp_path / "t.csv"
+    for base in ([True, False, True], [1, 0, 2], [0.5, 1.0, 0.0]):
+        expected = read(frame(base))
+        for cell in (None, math.nan, 0.25, "CANARY", True, 7, pd.Timestamp("2020-01-01"), [1]):
+            data = frame([base[0], cell, base[2]])
+            data.to_csv(path, index=False)
+            found = read(path)
+            assert [found[0], found[2]] == [expected[0], expected[2]], (data.dtypes.iloc[0], cell)
+
+
 class OwnFrame(pd.DataFrame):
     """As geopandas has one."""
 
