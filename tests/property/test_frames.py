@@ -93,7 +93,7 @@ OBJECTS = st.none() | st.booleans() | WHOLE | REAL | WORDS | WORDS.map(str.encod
 
 
 @pytest.mark.parametrize(("dtype", "cells"), NATIVE, ids=lambda value: str(value)[:20])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.data())
 def test_a_pandas_type_of_its_own_reads_as_its_cells(dtype, cells, data):
     held = pd.Series(data.draw(lists_of(cells)), dtype=dtype)
@@ -103,7 +103,7 @@ def test_a_pandas_type_of_its_own_reads_as_its_cells(dtype, cells, data):
     assert read(frame(held.astype("category"))) == expected
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(lists_of(OBJECTS))
 def test_whatever_type_a_library_infers_cells_read_as_themselves(values):
     expected = by_cell(values)
@@ -117,7 +117,7 @@ def test_whatever_type_a_library_infers_cells_read_as_themselves(values):
         assert got == [reference_value(kind, text) for kind in KINDS]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(lists_of(st.booleans() | SMALL | REAL))
 def test_numpy_may_widen_truths_and_numbers(values):
     expected = by_cell(values)
@@ -129,7 +129,7 @@ def test_numpy_may_widen_truths_and_numbers(values):
     assert read(np.ma.MaskedArray(wide, mask=False)) == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(lists_of(st.booleans() | SMALL | REAL))
 def test_the_text_of_a_truth_or_a_number_has_its_value(values):
     texts = [str(value) for value in values]
@@ -155,7 +155,7 @@ def test_the_text_of_a_truth_or_a_number_has_its_value(values):
 def test_a_hostile_cell_changes_no_other_row_and_raises_nothing(base):
     before = read(frame(base))
     assert before == by_cell(base)
-    for cell in HOSTILE:
+    for cell in HOSTILE if type(base[0]) in (bool, int, str) else HOSTILE[::4]:
         values = [*base[:1], cell, *base[2:]]
         expected = [before[0], *by_cell([cell]), before[2]]
         doors = [matrix(objects(values)), frame(objects(values), object)]
