@@ -30,7 +30,7 @@ def test_cells_are_closed_below_and_take_in_what_lies_outside():
 @pytest.mark.parametrize(("lower", "upper"), [(-1.0, 1.0), (0.0, 255.0), (1e-9, 3e9), (-7.3, -7.1)])
 def test_even_cells_are_found_as_by_a_search(lower, upper):
     rng = np.random.default_rng(1)
-    edges = number_edges(lower, upper, is_integer=False, is_fine=False)
+    edges = number_edges(lower, upper, 16, is_integer=False, is_fine=False)
     near = [np.nextafter(edges, way) for way in (-np.inf, np.inf)]
     beyond = [lower - 1e12, upper + 1e12, -np.inf, np.inf, np.nan]
     values = np.concatenate([edges, *near, rng.uniform(lower, upper, 20_000), beyond])

@@ -48,6 +48,56 @@ def test_a_mixed_table_keeps_marginals_types_and_dependence(numbers):
     assert abs(age[high].mean() - gap) < 3.0
 
 
+def test_numbers_inside_generous_bounds_keep_their_place_beside_categories():
+    """In units of their bounds they hardly vary: they drowned, and were drawn from the others."""
+    rng = np.random.default_rng(5)
+    n = 20_000
+    x = rng.normal(size=(n, 4))
+    x[:, 1] = 0.8 * x[:, 0] + 0.6 * x[:, 1]
+    bounds = ((0.0, 400.0), (0.0, 300.0), (0.0, 20.0), (20.0, 45.0))
+    values = x * [12.0, 18.0, 1.0, 0.5] + [70.0, 80.0, 5.0, 37.0]
+    table = pa.table(
+        {f"x{i}": values[:, i] for i in range(4)}
+        | {c: rng.choice(list("uvwx"), n, p=[0.4, 0.3, 0.2, 0.1]) for c in "ab"}
+    )
+    columns = [
+        Column(name=f"x{i}", kind=Kind.NUMBER, lower=low, upper=high)
+        for i, (low, high) in enumerate(bounds)
+    ]
+    columns += [Column(name=c, kind=Kind.CATEGORY, categories=tuple("uvwx")) for c in "ab"]
+    schema = Schema(columns=tuple(columns), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
+    data = run(table, schema, MomentsConfig(epsilon=2.0)).tables["data"]
+    fake = np.column_stack([data[f"x{i}"].to_numpy() for i in range(4)])
+    gap = np.abs(np.corrcoef(fake.T) - np.corrcoef(values.T))
+    assert gap.max() < 0.25  # it was 0.9
+    assert np.abs((fake.mean(axis=0) - values.mean(axis=0)) / values.std(axis=0)).max() < 0.25
+
+
+def test_a_table_without_a_label_buys_no_histogram_of_classes():
+    plain, labelled = numbers_schema(3), numbers_schema(3, classes=2)
+    assert len(design(LOUD, plain, 100).cells) == 3
+    assert len(design(LOUD, labelled, 100).cells) == 4
+
+
+def test_numbers_have_finer_cells_where_noise_is_low():
+    few, many = (design(MomentsConfig(epsilon=1.0), numbers_schema(3), n) for n in (1_000, 1_000_000))
+    assert few.features[0].cells == moments_plan.SCORE_CELLS + 2
+    assert many.features[0].cells == moments_plan.MOST_SCORE_CELLS + 2
+
+
+def test_a_few_rows_are_drawn_from_the_whole_law():
+    rng = np.random.default_rng(2)
+    labels = rng.integers(1, 3, 3000)
+    x = np.clip(rng.normal(size=(3000, 2)) * 0.3, -1, 1)
+    schema = numbers_schema(2, classes=2)
+    draft = run(np.column_stack([x, labels]), schema, LOUD)
+    model = moments.model_of(LOUD, schema, 3000, draft.arrays)
+    single = [moments_model.synthesize(model, 1, seed) for seed in range(40)]
+    assert {t["y"][0].as_py() for t in single} == {1, 2}
+    spread = np.std([t["x0"][0].as_py() for t in single])
+    assert 0.15 < spread < 0.5
+
+
 def test_numbers_with_classes_keep_class_means_and_correlations():
     rng = np.random.default_rng(1)
     labels = rng.integers(1, 4, 6000)
@@ -217,7 +267,9 @@ def test_rules_use_public_numbers():
     schema = mixed_schema()
     assert design(MomentsConfig(epsilon=1.0), schema, 100_000).features[0].is_levels
     assert not design(MomentsConfig(epsilon=1.0), schema, 50).features[0].is_levels
-    assert design(MomentsConfig(epsilon=1.0), schema, 10_000_000).quantile == 0.9
+    quantiles = [design(MomentsConfig(epsilon=1.0), schema, 10**k).quantile for k in (4, 5, 6, 7)]
+    assert quantiles == sorted(quantiles)
+    assert set(quantiles) == set(moments_plan.CLIP_QUANTILES)
     shares = [design(MomentsConfig(epsilon=1.0), schema, n).shares[0] for n in (50, 1000, 100_000)]
     assert 0.0 < shares[0] < 0.1 < shares[1] < shares[2] <= 0.7  # less where histograms drown
     assert design(MomentsConfig(epsilon=0.01), schema, 300).quantile == 0.5
@@ -231,14 +283,14 @@ def test_rules_use_public_numbers():
 @pytest.mark.parametrize("is_integer", [True, False])
 def test_every_value_has_its_cell_and_bounds_have_their_own(is_fine, is_integer):
     for lower, upper in ((0.0, 1000.0), (-5.0, 3.0), (10_000.0, 1_500_000.0)):
-        edges = number_edges(lower, upper, is_integer=is_integer, is_fine=is_fine)
+        edges = number_edges(lower, upper, 16, is_integer=is_integer, is_fine=is_fine)
         assert np.all(np.diff(edges) > 0)
         values = np.array([lower, upper])
         assert moments_rows.cut(values, edges).tolist() == [0, len(edges) - 2]
         nearby = np.array([lower + 1.0, upper - 1.0]) if is_integer else np.array([lower + 1e-6])
         assert not set(moments_rows.cut(nearby, edges)) & {0, len(edges) - 2}
     with pytest.raises(InvalidInput, match="lower below upper"):
-        number_edges(1.0, 1.0, is_integer=False, is_fine=False)
+        number_edges(1.0, 1.0, 16, is_integer=False, is_fine=False)
 
 
 def test_a_model_is_rebuilt_from_the_released_arrays_alone():

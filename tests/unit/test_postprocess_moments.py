@@ -61,13 +61,41 @@ def test_class_means_are_shrunk_along_the_covariance():
     truth = np.zeros((4, 100))
     truth[:, :3] = rng.normal(size=(4, 3)) * 3
     truth -= truth.mean(axis=0)
+    sizes = np.full(4, 50.0)
     noisy = truth + rng.normal(size=truth.shape)
-    shares = np.full(4, 0.25)
     covariance = np.diag(np.r_[np.full(3, 50.0), np.full(97, 1.0)])
-    shrunk = shrink_means(noisy, covariance, np.ones(4), shares, 0.1)
-    assert np.linalg.norm(shrunk - truth) < 0.6 * np.linalg.norm(noisy - truth)
-    assert not shrink_means(np.ones((1, 5)), np.eye(5), np.ones(1), np.ones(1), 0.1).any()
-    assert not shrink_means(np.zeros((2, 5)), np.eye(5), np.ones(2), np.full(2, 0.5), 0.1).any()
+    shrunk = shrink_means(noisy * 50.0, sizes, covariance, 50.0, 0.1)
+    assert np.linalg.norm(shrunk - truth) < 0.4 * np.linalg.norm(noisy - truth)
+    assert np.allclose(sizes @ shrunk, 0.0)
+    exact = shrink_means(truth * 50.0, sizes, covariance, 1e-6, 1e-9)
+    assert np.allclose(exact, truth, atol=1e-6)
+    assert not shrink_means(np.ones((1, 5)), np.ones(1), np.eye(5), 1.0, 0.1).any()
+    assert not shrink_means(np.zeros((2, 5)), np.ones(2), np.eye(5), 1.0, 0.1).any()
+
+
+def test_a_small_class_is_drawn_further_in():
+    rng = np.random.default_rng(7)
+    truth = rng.normal(size=(8, 40))
+    sizes = np.r_[np.full(7, 100.0), 2.0]
+    sums = truth * sizes[:, None] + rng.normal(size=truth.shape) * 10.0
+    shrunk = shrink_means(sums, sizes, np.eye(40), 10.0, 1e-3)
+    kept = np.linalg.norm(shrunk, axis=1) / np.linalg.norm(sums / sizes[:, None], axis=1)
+    assert kept[-1] < 0.2 < 0.8 < kept[:-1].min()
+
+
+def test_means_are_found_in_directions_that_no_eigenvalue_shows():
+    """All directions are below the noise edge, yet the loudest of them hold more than their share."""
+    rng = np.random.default_rng(8)
+    width, entry = 200, 1.0
+    spread = np.r_[np.full(40, 14.0), np.full(160, 0.01)]
+    covariance = np.diag(spread) + wigner(width, entry, rng)
+    assert np.linalg.eigvalsh(np.diag(spread))[-1] < 2.0 * entry * np.sqrt(width)
+    truth = rng.normal(size=(6, width)) * np.sqrt(spread)
+    sizes = np.full(6, 10.0)
+    noisy = truth + rng.normal(size=truth.shape) * 2.0
+    shrunk = shrink_means(noisy * 10.0, sizes, covariance, 20.0, entry)
+    centred = truth - truth.mean(axis=0)
+    assert np.linalg.norm(shrunk - centred) < 0.85 * np.linalg.norm(noisy - truth)
 
 
 def test_means_that_spill_through_tilted_directions_are_taken_back():
@@ -78,10 +106,10 @@ def test_means_that_spill_through_tilted_directions_are_taken_back():
     covariance = np.diag(np.r_[9.0, np.full(width - 1, 0.01)]) + (noise + noise.T) / np.sqrt(2.0)
     truth = np.zeros((2, width))
     truth[:, 0] = [-1.0, 1.0]
-    shares, sigmas = np.full(2, 0.5), np.full(2, 1e-3)
+    sizes, sigma = np.full(2, 100.0), 0.1
     vectors = np.linalg.eigh(covariance)[1]
-    found = shrink_means(truth, covariance, sigmas, shares, entry) @ vectors
-    blind = shrink_means(truth, covariance, sigmas, shares, 1e-9) @ vectors
+    found = shrink_means(truth * 100.0, sizes, covariance, sigma, entry) @ vectors
+    blind = shrink_means(truth * 100.0, sizes, covariance, sigma, 1e-9) @ vectors
     assert abs(found[1, -1]) > 0.9
     assert np.linalg.norm(found[:, :-10]) < 0.5 * np.linalg.norm(blind[:, :-10])
 
@@ -102,6 +130,7 @@ def test_simplex_projection_is_the_nearest_law():
     for row, law in zip(rows, found, strict=True):
         assert np.linalg.norm(row - law) <= np.linalg.norm(row - others, axis=1).min() + 1e-12
     assert np.allclose(project_simplex(np.array([1.0, 1.0]), 6.0), [3.0, 3.0])
+    assert np.allclose(project_simplex(np.array([1.0, -np.inf, 3.0]), 8.0), [3.0, 0.0, 5.0])
     assert np.allclose(project_simplex(np.array([[1.0, 2.0]]), np.array([-1.0])), 0.0)
 
 
@@ -114,6 +143,11 @@ def test_columns_with_like_cells_are_denoised_together():
     after = sum(np.linalg.norm(a - b) for a, b in zip(cleaned, truth, strict=False))
     assert after < 0.4 * before
     assert cleaned[-1] is noisy[-1]
+
+
+def test_a_lone_histogram_keeps_the_cells_that_its_noise_cannot_explain():
+    counts = np.array([0.5, 900.0, 100.0, -2.0, 2.0, 1.0])
+    assert denoise_columns([counts], 1.0)[0].tolist() == [-np.inf, 900.0, 100.0, -np.inf, 2.0, -np.inf]
 
 
 def test_cells_that_noise_explains_are_not_heard():

@@ -51,7 +51,7 @@ from adumbra.mechanisms.moments_plan import (
     MomentsConfig,
     design,
 )
-from adumbra.mechanisms.moments_rows import bounded_block, cell_block, norm_block
+from adumbra.mechanisms.moments_rows import Centre, bounded_block, cell_block, norm_block
 from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen, round_up, sqrt_upper
 from adumbra.postprocess.spectrum import noise_edge
 from adumbra.privacy.calibration import split_epsilon, split_mu
@@ -250,7 +250,7 @@ def release(source: Source, config: MomentsConfig, *, engine: Engine, grant: Gra
     sigma = scales.deviation(scales.marginals)
     marginals = read_marginals(decided, Histograms(cells=decided.cells).split(counts), sigma, rows)
     centre = read_centre(decided, marginals, sigma)
-    edges = radius_edges(decided)
+    edges = radius_edges(decided, centre)
 
     def measure(batch: Batch | SetBatch) -> CellRows:
         return norm_block(batch, decided, centre, lower, edges)
@@ -291,9 +291,10 @@ def _fold(
     return engine.fold(source, prepare, statistic, stage=stage)  # type: ignore[arg-type]
 
 
-def radius_edges(plan: Design) -> Array:
-    """Public cells of row lengths: geometric, up to the longest possible row."""
-    top = plan.norm_upper
+def radius_edges(plan: Design, centre: Centre) -> Array:
+    """Cells of row lengths, from released numbers: geometric, up to the longest possible row."""
+    firsts = zip(plan.features, centre.starts, strict=True)
+    top = math.sqrt(sum(2.0 if f.is_levels else float(centre.scales[s]) ** 2 for f, s in firsts))
     return np.concatenate(([0.0], np.geomspace(top / 64.0, top, RADIUS_CELLS)))
 
 

@@ -33,8 +33,10 @@ _HEARD = 2.0  # a fine cell below this many standard deviations is taken for emp
 _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
 _CALIBRATION_ROWS = 8192
 _LEVEL_ROUNDS = 6  # of calibration, where there are categories
-_SMALL_CLASS = 20.0  # a class below 1/20 of the average size is drawn toward the mean of all
 _WIDE, _NARROW = 400, 128  # latent columns: more take one round; more numbers take none
+_LEVEL_VARIANCE = 0.25  # a number is scaled to the variance of a balanced level ...
+_LEAST_VARIANCE = 1e-4  # ... if it varies at all
+_LEAST_CHUNK = 4096  # rows that show the margins together
 _SAMPLE_VALUES = 2**26  # latent values drawn at once
 
 
@@ -65,8 +67,7 @@ class GramNoise:
 def read_marginals(plan: Design, histograms: list[Array], sigma: float, rows: int | None) -> Marginals:
     """Noisy histograms to laws; sigma is the standard deviation of a cell."""
     total = float(rows) if rows is not None else max(_total(histograms), 1.0)
-    labels = project_simplex(histograms[-1], total)
-    shares = labels / total
+    shares = np.ones(1) if plan.label is None else project_simplex(histograms[-1], total) / total
     laws: list[Array] = []
     numbers = [h for f, h in zip(plan.features, histograms, strict=False) if not f.is_levels]
     cleaned = iter(denoise_columns(numbers, sigma))
@@ -104,8 +105,9 @@ def _conditional(joint: Array, shares: Array, total: float, sigma: float) -> Arr
 
 def read_centre(plan: Design, marginals: Marginals, sigma: float) -> Centre:
     """Where rows are centred, and which cells of a binned number are one column."""
-    starts, groups, means = [], [], []
+    starts, groups, means, scales = [], [], [], []
     width = 0
+    is_plain = all(feature.edges is not None for feature in plan.features)
     for feature, law in zip(plan.features, marginals.laws, strict=True):
         starts.append(width)
         if feature.is_levels:
@@ -119,9 +121,30 @@ def read_centre(plan: Design, marginals: Marginals, sigma: float) -> Centre:
         else:
             group = np.empty(0, np.int64)
             means.append(np.array([law @ score_values(feature)]))
+        scale = 1.0 if is_plain else number_scale(feature, law, sigma / marginals.rows)
+        scales.append(np.full(len(means[-1]), scale))
         groups.append(group)
         width += len(means[-1])
-    return Centre(starts=tuple(starts), groups=tuple(groups), means=np.concatenate(means))
+    return Centre(
+        starts=tuple(starts),
+        groups=tuple(groups),
+        means=np.concatenate(means),
+        scales=np.concatenate(scales),
+    )
+
+
+def number_scale(feature: Feature, law: Array, noise: float) -> float:
+    """The factor that makes a number vary like a level; `noise` is that of a cell's share.
+
+    A number inside generous bounds hardly varies, and would drown beside levels (numbers alone keep
+    their own units). The error of the histogram's variance is added: no factor shall follow noise.
+    """
+    if feature.is_levels or feature.edges is None:
+        return 1.0
+    values = score_values(feature)
+    squares = (values - law @ values) ** 2
+    error = noise * float(np.linalg.norm(squares))
+    return math.sqrt(_LEVEL_VARIANCE / max(float(law @ squares) + error, _LEAST_VARIANCE))
 
 
 def score_values(feature: Feature) -> Array:
@@ -164,13 +187,14 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     plan, centre = found.plan, found.centre
     marginals = _with_counts(found.marginals, gram)
     blocks = tuple(
-        _block(f, law, start, groups)
+        _block(f, law, start, groups, centre)
         for f, law, start, groups in zip(
             plan.features, marginals.laws, centre.starts, centre.groups, strict=True
         )
     )
     sizes = _sizes(marginals)
     is_number = np.concatenate([np.full(b.width, not b.is_levels) for b in blocks])
+    is_pair = np.concatenate([np.full(b.width, b.is_pair) for b in blocks])
     variances = np.concatenate([_variance(b, marginals.class_shares) for b in blocks])
     observed = gram.class_sums / sizes[:, None]
     overall = marginals.class_shares @ observed
@@ -190,16 +214,17 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         numbers = np.flatnonzero(is_number[run])
         if len(numbers):
             places = run.start + numbers
-            means[:, places] = _number_means(
-                observed[:, places] * math.sqrt(stretch),
+            means[:, places] = shrink_means(
+                gram.class_sums[:, places] * math.sqrt(stretch),
+                sizes,
                 total[np.ix_(numbers, numbers)],
-                variances[places],
-                (gram.class_sigma * math.sqrt(stretch), entry),
-                marginals,
+                gram.class_sigma * math.sqrt(stretch),
+                entry,
             )
         shrunk, kept = shrink_symmetric(total, entry)
         between = (means[:, run].T * marginals.class_shares) @ means[:, run]
-        covariances.append(_with_rest(shrunk - between, between, variances[run], is_number[run]))
+        within = _with_rest(shrunk - between, between, variances[run], is_number[run])
+        covariances.append(_within_pairs(within, between, variances[run], is_pair[run]))
         rank += kept
     rng = np.random.default_rng([seed, 1])
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
@@ -217,7 +242,7 @@ def _rounds(blocks: tuple[Block, ...], width: int) -> int:
     """
     if any(block.is_levels for block in blocks):
         return _LEVEL_ROUNDS if width <= _WIDE else 1
-    pairs = sum(len(block.shares) <= 2 for block in blocks)
+    pairs = sum(block.is_pair for block in blocks)
     return int(2 * pairs > len(blocks) or width <= _NARROW)
 
 
@@ -240,11 +265,11 @@ def _stretch(total: Array, variances: Array) -> float:
     return min(max(float(variances.sum()) / seen, 1.0), 4.0) if seen > 0.0 else 1.0
 
 
-def _block(feature: Feature, law: Array, start: int, groups: Ints) -> Block:
+def _block(feature: Feature, law: Array, start: int, groups: Ints, centre: Centre) -> Block:
     if feature.is_levels:
         shares = grouped(law, groups)
         return Block(start=start, width=shares.shape[1], shares=shares, values=np.empty(0))
-    return Block(start=start, width=1, shares=law, values=score_values(feature))
+    return Block(start=start, width=1, shares=law, values=score_values(feature) * centre.scales[start])
 
 
 def _set_levels(total: Array, blocks: tuple[Block, ...], run: slice, shares: Array) -> None:
@@ -254,43 +279,6 @@ def _set_levels(total: Array, blocks: tuple[Block, ...], run: slice, shares: Arr
             own = slice(block.start - run.start, block.start - run.start + block.width)
             pooled = shares @ block.shares
             total[own, own] = np.diag(pooled) - np.outer(pooled, pooled)
-
-
-def _number_means(
-    observed: Array,
-    covariance: Array,
-    variances: Array,
-    sigma: tuple[float, float],
-    marginals: Marginals,
-) -> Array:
-    """Class means of numbers around the overall mean, shrunk; nearly empty classes most.
-
-    `sigma` is the noise of a class sum, and of an entry of the covariance.
-    """
-    centred = observed - marginals.class_shares @ observed
-    sizes = _sizes(marginals)
-    sigmas = sigma[0] / sizes
-    trust = np.minimum(1.0, _SMALL_CLASS * len(sizes) * sizes / sizes.sum())
-    shrunk = shrink_means(centred * trust[:, None], covariance, sigmas, marginals.class_shares, sigma[1])
-    return shrunk * _column_trust(
-        shrunk, variances, float(marginals.class_shares @ sigmas**2), marginals
-    )
-
-
-def _column_trust(means: Array, variances: Array, noise: float, marginals: Marginals) -> Array:
-    """Factors at most 1: columns that hardly vary cannot differ much between classes.
-
-    If classes explain the share b of every variance v, the factor is b v / (b v + noise), relative to
-    that of a typical column.
-    """
-    total = float(variances.sum())
-    between = float(marginals.class_shares @ (means**2).sum(axis=1))
-    if total <= 0.0 or between <= 0.0:
-        return np.ones(len(variances))
-    explained = between / total * variances
-    typical = between / total * float(variances @ variances) / total
-    factors = explained / (explained + noise)
-    return np.asarray(np.minimum(1.0, factors * (typical + noise) / typical))
 
 
 def _variance(block: Block, class_shares: Array) -> Array:
@@ -303,27 +291,50 @@ def _variance(block: Block, class_shares: Array) -> Array:
 
 
 def _with_rest(within: Array, between: Array, variances: Array, is_number: Array) -> Array:
-    """The covariance with the variance that shrinkage took from numbers, where it left nothing."""
+    """The covariance with the variance that shrinkage took from numbers put back, as noise of their own.
+
+    Among numbers alone, where it left nothing: directions that drowned vary alike. Beside levels, whose
+    columns keep every direction alive, column by column: a number that drowned must not become a
+    function of the others.
+    """
     numbers = np.flatnonzero(is_number)
     if len(numbers) == 0:
         return within
-    own = np.ix_(numbers, numbers)
-    values, vectors = np.linalg.eigh(within[own])
-    wanted = float(variances[numbers].sum() - between[numbers, numbers].sum())
+    if len(numbers) < len(is_number):
+        lack = variances[numbers] - between[numbers, numbers] - within[numbers, numbers]
+        within[numbers, numbers] += np.maximum(lack, 1e-3 * variances[numbers] + 1e-12)
+        return within
+    values, vectors = np.linalg.eigh(within)
+    wanted = float(variances.sum() - np.trace(between))
     is_empty = values <= 1e-9 * max(float(values[-1]), 1e-12)
     rest = max(wanted - float(values[~is_empty].sum()), 1e-3 * abs(wanted) + 1e-12)
     values[is_empty] = rest / max(int(is_empty.sum()), 1)
-    within[own] = (vectors * values) @ vectors.T
-    return within
+    return np.asarray((vectors * values) @ vectors.T)
+
+
+def _within_pairs(within: Array, between: Array, variances: Array, is_pair: Array) -> Array:
+    """The covariance with no pair of levels varying more than its (well known) share allows.
+
+    A pair that follows the class, or a column like it, has hardly any variance of its own.
+    """
+    left = np.maximum(variances - np.diagonal(between), 1e-3 * variances + 1e-12)
+    most = np.where(is_pair, left / np.maximum(np.diagonal(within), 1e-300), 1.0)
+    factors = np.sqrt(np.minimum(most, 1.0))
+    return np.asarray(within * np.outer(factors, factors))
 
 
 def synthesize(model: MomentsModel, rows: int, seed: int) -> pa.Table:
-    """Synthetic rows in the schema's own columns; chunks of a public size bound the memory."""
-    step = max(4096, _SAMPLE_VALUES // max(model.latent.width, 1))
+    """Synthetic rows in the schema's own columns; chunks of a public size bound the memory.
+
+    The rows of a chunk are balanced: together they show the model's margins, whatever the seed. A few
+    rows are picked from as many as can.
+    """
+    step = max(_LEAST_CHUNK, _SAMPLE_VALUES // max(model.latent.width, 1))
     tables = []
     for number, start in enumerate(range(0, rows, step)):
         rng = np.random.default_rng([seed, 2, number])
-        tables.append(_table(model, min(step, rows - start), rng))
+        wanted = min(step, rows - start)
+        tables.append(_table(model, max(wanted, _LEAST_CHUNK), rng).slice(0, wanted))
     return pa.concat_tables(tables)
 
 

@@ -5,7 +5,7 @@ chosen by looking at public data sets (docs/explanation/utility.md names them), 
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,10 +24,12 @@ MOST_CLASSES = 64  # a label with more levels is an ordinary column
 BLOCK_WIDTH = 3_000  # wider Grams are cut into blocks of this many encoded columns
 RADIUS_CELLS = 64
 SCORE_CELLS, FINE_CELLS, BIN_PARTS = 16, 32, 8
+MOST_SCORE_CELLS = 128  # numbers have twice the cells, and again, up to this many ...
+QUIET_CELL = 0.05  # ... while the noise of a cell stays below this part of its expected rows
 MOST_BINNED = 16  # numbers are cut into bins beside as many categories, if at most this many ...
 BINNED_NOISE = 8.0  # ... and the noise of a pair's cell is below this many times its expected count
-CLIP_QUANTILES = (0.5, 0.9)  # of the row norms: noisy and quiet Grams ...
-NOISY_EDGE = 0.001  # ... that is, with a noise edge above this part of the trace
+CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
+NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,19 +91,14 @@ class Design:
 
     @property
     def cells(self) -> tuple[int, ...]:
-        """Cells of every histogram; the last one is the label's."""
+        """Cells of every histogram; the last one is the label's, if there is one."""
         own = tuple(f.cells * (self.classes if f.is_levels else 1) for f in self.features)
-        return (*own, self.classes)
+        return own if self.label is None else (*own, self.classes)
 
     @property
     def label_weight(self) -> float:
         """a, in units of the clip radius."""
         return self.label_units / 2.0**ROW_BITS
-
-    @property
-    def norm_upper(self) -> float:
-        """No centred row is longer: 1 for each number, 2 for each one-hot, squared."""
-        return math.sqrt(sum(2.0 if f.is_levels else 1.0 for f in self.features))
 
     def widest(self) -> int:
         """The most encoded columns that the Gram can have."""
@@ -120,7 +117,7 @@ def design(config: MomentsConfig, schema: Schema, rows: int | None) -> Design:
     levels = sum(c.levels > 2 and i != label for i, c in enumerate(schema.columns))
     is_binned = numeric <= levels and _is_binned(config, columns, numeric, count)
     is_binned = is_binned if config.numbers == "auto" else config.numbers == "bins"
-    features = _features(schema, label, is_binned)
+    features = _features(schema, label, is_binned, _score_cells(config, columns, count))
     share = config.marginal_share or _histogram_share(config, features, count)
     # Categories learn their classes from the histograms; numbers learn them from the Gram.
     weight = 0.3 if all(f.is_levels for f in features) else math.sqrt(0.5)
@@ -131,22 +128,10 @@ def design(config: MomentsConfig, schema: Schema, rows: int | None) -> Design:
         rows=count,
         shares=(share, 0.02, 1.0 - share - 0.02),
         label_units=round(weight * 2**ROW_BITS),
-        quantile=CLIP_QUANTILES[1],
+        quantile=CLIP_QUANTILES[0],
     )
-    noisy = relative_edge(config, plan, plan.widest()) > NOISY_EDGE
-    return plan if not noisy else _with_quantile(plan, CLIP_QUANTILES[0])
-
-
-def _with_quantile(plan: Design, quantile: float) -> Design:
-    return Design(
-        features=plan.features,
-        label=plan.label,
-        classes=plan.classes,
-        rows=plan.rows,
-        shares=plan.shares,
-        label_units=plan.label_units,
-        quantile=quantile,
-    )
+    edge = relative_edge(config, plan, plan.widest())
+    return replace(plan, quantile=CLIP_QUANTILES[sum(edge <= limit for limit in NOISY_EDGES)])
 
 
 def relative_edge(config: MomentsConfig, plan: Design, width: int) -> float:
@@ -197,20 +182,30 @@ def _histogram_share(config: MomentsConfig, features: tuple[Feature, ...], rows:
     return most / (1.0 + (sigma * SCORE_CELLS / rows) ** 2)
 
 
-def _features(schema: Schema, label: int | None, is_binned: bool) -> tuple[Feature, ...]:
+def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:
+    """Equal cells of a number: more, the less noise a histogram has."""
+    sigma, cells = math.sqrt(2.0 * (columns + 1) / 0.4) / rough_mu(config), SCORE_CELLS
+    while cells < MOST_SCORE_CELLS and 2.0 * cells * sigma <= QUIET_CELL * rows:
+        cells *= 2
+    return cells
+
+
+def _features(
+    schema: Schema, label: int | None, is_binned: bool, score_cells: int
+) -> tuple[Feature, ...]:
     if schema.items is not None:
         return tuple(
             Feature(name=str(i + schema.items.lower), index=i, cells=2, edges=None, is_levels=False)
             for i in range(schema.items.width)
         )
     return tuple(
-        _feature(column, index, is_binned)
+        _feature(column, index, FINE_CELLS if is_binned else score_cells, is_binned)
         for index, column in enumerate(schema.columns)
         if index != label
     )
 
 
-def _feature(column: Column, index: int, is_binned: bool) -> Feature:
+def _feature(column: Column, index: int, parts: int, is_binned: bool) -> Feature:
     """How a column is measured: a number by cells, a pair of levels as a number, more levels one-hot."""
     if not column.is_numeric:
         return Feature(
@@ -218,7 +213,7 @@ def _feature(column: Column, index: int, is_binned: bool) -> Feature:
         )
     is_integer = column.kind is Kind.INTEGER
     lower, upper = column.limits
-    edges = number_edges(lower, upper, is_integer=is_integer, is_fine=is_binned)
+    edges = number_edges(lower, upper, parts, is_integer=is_integer, is_fine=is_binned)
     return Feature(
         name=column.name,
         index=index,
@@ -231,7 +226,7 @@ def _feature(column: Column, index: int, is_binned: bool) -> Feature:
     )
 
 
-def number_edges(lower: float, upper: float, *, is_integer: bool, is_fine: bool) -> Array:
+def number_edges(lower: float, upper: float, parts: int, *, is_integer: bool, is_fine: bool) -> Array:
     """Cells of a number: its two bounds apart (many columns pile up there), equal widths between.
 
     Fine cells add powers of two from the lower bound on, where amounts of money crowd. An integer with
@@ -240,9 +235,8 @@ def number_edges(lower: float, upper: float, *, is_integer: bool, is_fine: bool)
     width = upper - lower
     if width <= 0:
         raise InvalidInput(f"lower={lower}, upper={upper}: a number needs lower below upper")
-    if is_integer and width < (128 if is_fine else 2 * SCORE_CELLS):
+    if is_integer and width < (128 if is_fine else 2 * parts):
         return np.arange(lower, upper + 2.0) - 0.5
-    parts = FINE_CELLS if is_fine else SCORE_CELLS
     inner = lower + width * np.arange(1, parts) / parts
     if is_fine:
         inner = np.union1d(inner, lower + width * 2.0 ** (-np.arange(1, 21) / 2.0))

@@ -24,6 +24,7 @@ class Centre:
     starts: tuple[int, ...]  # first encoded column of each feature
     groups: tuple[Ints, ...] = field(repr=False)  # levels: the group of each cell; numbers: empty
     means: Array = field(repr=False)  # of every encoded column
+    scales: Array = field(repr=False)  # factors of encoded columns, so that numbers vary like levels
 
 
 def values_of(batch: Batch | SetBatch) -> Array:
@@ -58,17 +59,18 @@ def codes_of(values: Array, feature: Feature) -> Ints:
 
 
 def cell_block(batch: Batch | SetBatch, plan: Design, lower: float) -> CellRows:
-    """Cells of all histograms: a category's is the pair (class, level); the last is the class."""
+    """Cells of all histograms: a category's is a pair (class, level); the last is the class, if any."""
     values = values_of(batch)
     labels = labels_of(values, plan, lower)
-    codes = np.empty((len(values), len(plan.features) + 1), np.int64, order="F")
+    codes = np.empty((len(values), len(plan.cells)), np.int64, order="F")
     for place, feature in enumerate(plan.features):
         codes[:, place] = codes_of(values, feature)
         if feature.is_levels:
             inside = (codes[:, place] >= 0) & (codes[:, place] < feature.cells)
             joint = codes[:, place] + labels * feature.cells
             codes[:, place] = np.where(inside & (labels >= 0), joint, -1)
-    codes[:, -1] = labels
+    if plan.label is not None:
+        codes[:, -1] = labels
     return cell_rows(codes, plan.cells)
 
 
@@ -85,6 +87,7 @@ def centred(batch: Batch | SetBatch, plan: Design, centre: Centre, lower: float)
             np.subtract(values[:, feature.index], feature.lower, out=rows[:, start])
             rows[:, start] /= feature.upper - feature.lower
     rows -= centre.means
+    rows *= centre.scales
     return rows, labels_of(values, plan, lower)
 
 

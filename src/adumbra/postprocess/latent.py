@@ -43,6 +43,11 @@ class Block:
         return self.shares.ndim == 2
 
     @property
+    def is_pair(self) -> bool:
+        """Whether the block is that of two levels, one latent column."""
+        return not self.is_levels and len(self.shares) == 2
+
+    @property
     def columns(self) -> slice:
         """The latent columns."""
         return slice(self.start, self.start + self.width)

@@ -12,12 +12,16 @@ import numpy as np
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.matrices import shrink_rectangular
 
+_EMPTY = -(2.0**80)  # no count comes near
 _COMMON_COLUMNS = 8  # columns with like cells before a common shape is looked for
 
 
 def project_simplex(rows: Array, totals: Array | float = 1.0) -> Array:
-    """Each row's nearest vector (L2) without negative entries and with the given total."""
-    table = np.atleast_2d(rows)
+    """Each row's nearest vector (L2) without negative entries and with the given total.
+
+    A cell of minus infinity stays empty.
+    """
+    table = np.maximum(np.atleast_2d(rows), _EMPTY)
     wanted = np.maximum(np.broadcast_to(np.asarray(totals, np.float64), (len(table),)), 0.0)
     ordered = -np.sort(-table, axis=1)
     excess = (np.cumsum(ordered, axis=1) - wanted[:, None]) / np.arange(1, table.shape[1] + 1)
@@ -27,8 +31,16 @@ def project_simplex(rows: Array, totals: Array | float = 1.0) -> Array:
 
 
 def denoise_columns(histograms: list[Array], sigma: float) -> list[Array]:
-    """Histograms with the same number of cells, denoised together; few of a kind stay as they are."""
-    cleaned = list(histograms)
+    """Histograms with the same number of cells, denoised together.
+
+    Few of a kind have no common shape: cells below sqrt(2 log cells) standard deviations, which is what
+    the loudest of so many noises shows, are emptied for good (minus infinity), or else generous bounds
+    would fill with noise. A pair of levels is left.
+    """
+    cleaned = [
+        np.where(heard(h[None], sigma, np.sqrt(2.0 * np.log(len(h)))), h, -np.inf) if len(h) > 2 else h
+        for h in histograms
+    ]
     sizes = np.array([len(histogram) for histogram in histograms])
     for size in np.unique(sizes):
         places = np.flatnonzero(sizes == size)

@@ -2,7 +2,7 @@
 
     symmetric, Wigner noise s     w -> sqrt(w^2 - e^2) above e = 2 s sqrt(d), else 0
     rectangular noise s           Gavish & Donoho (2017), singular values above s (sqrt(p) + sqrt(q))
-    means along a basis           James-Stein factors, one for each run of neighbouring directions
+    class means                   empirical Bayes along the covariance's directions; small classes most
 
 Only released numbers come in: nothing here can read data (an import contract).
 """
@@ -16,6 +16,10 @@ from adumbra.postprocess.denoise import shrink
 from adumbra.postprocess.spectrum import noise_edge
 
 _FLOOR = 1e-9  # relative eigenvalue floor of a root
+_TINY = 1e-300
+_LEAST_VARIANCE = 1e-6  # of a direction, relative to the largest
+_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # of a direction's variance: how classes differ along it
+_STRENGTHS = range(-12, 41)  # logarithms of the strongest signal over noise
 
 
 def shrink_symmetric(matrix: Array, sigma: float) -> tuple[Array, int]:
@@ -38,50 +42,82 @@ def shrink_rectangular(matrix: Array, sigma: float) -> tuple[Array, int]:
     return np.asarray((left * shrunk) @ right), int((shrunk > 0).sum())
 
 
-def shrink_means(means: Array, covariance: Array, sigmas: Array, shares: Array, entry: float) -> Array:
-    """Centred class means (L x d) with noise sigma_c an entry, shrunk along the covariance's directions.
+def shrink_means(sums: Array, sizes: Array, covariance: Array, sigma: float, entry: float) -> Array:
+    """Class means (L x d) around their common mean, from sums over classes with noise sigma an entry.
 
-    Directions are taken from the largest noisy eigenvalue down, in runs that grow by half: a run whose
-    power is mostly noise is shrunk with it, so no direction is cut because of its own noise alone.
-    Noise of standard deviation `entry` in the covariance tilts its directions, so that means spill from
-    those above the noise edge into the others; what that explains counts as noise there.
+    Empirical Bayes: classes differ along each direction of the covariance with the variance a v^b, where
+    v is the direction's own variance; a and b are the likeliest for the noisy sums. A small class has
+    noisier means and is drawn further in. Noise of standard deviation `entry` in the covariance tilts
+    its directions, so that means spill from those above the noise edge into the others; what that
+    explains counts as noise there.
     """
-    classes, width = means.shape
+    classes, total = len(sizes), float(sizes.sum())
     if classes < 2:
-        return np.zeros_like(means)
+        return np.zeros_like(sums)
+    shares = sizes / total
+    observed = sums / sizes[:, None]
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    along = means @ vectors
-    power = shares @ along**2
-    noise = float(shares @ sigmas**2) * (classes - 1) / classes
-    kept, spill = _spill(values, np.maximum(power - noise, 0.0), entry)
-    factors = np.zeros(width)
-    start, step = 0, max(classes, 4)
-    while start < width:
-        run = slice(start, min(start + step, width))
-        observed = float(power[run].mean())
-        blamed = noise + (spill if start >= kept else 0.0)
-        factors[run] = max(0.0, 1.0 - blamed / observed) if observed > 0.0 else 0.0
-        start, step = start + step, step + step // 2
-    return np.asarray((along * factors) @ vectors.T)
+    along = (observed - shares @ observed) @ vectors
+    # Variances of a centred mean: of independent noise, and of independent classes of variance 1.
+    own = np.maximum(sigma**2 * (1.0 / sizes**2 - 2.0 / (sizes * total) + classes / total**2), _TINY)
+    spread = 1.0 - 2.0 * shares + float(shares @ shares)
+    variances, tilt = _directions(values, entry)
+    noise = own[:, None] + (np.maximum(along**2 - own[:, None], 0.0) @ tilt)[:, None] * (tilt == 0.0)
+    gain = _likeliest(along**2 / noise, spread[:, None] * own.min() / noise, variances)
+    shrunk = (along * gain / (1.0 + gain)) @ vectors.T
+    return np.asarray(shrunk - shares @ shrunk)
 
 
-def _spill(values: Array, power: Array, entry: float) -> tuple[int, float]:
-    """Directions above the noise edge, and the power that their tilt moves into every other one.
+def _likeliest(observed: Array, scale: Array, variances: Array) -> Array:
+    """Signal over noise, scale a v^b, for the likeliest a and b; `observed` is power over noise."""
+    relative = np.maximum(variances / max(float(variances.max()), _TINY), _LEAST_VARIANCE)
+    best, found = math.inf, np.zeros_like(observed)
+    for power in _POWERS:
+        shape = scale * relative**power
 
-    A noisy eigenvalue w comes from l = (w + sqrt(w^2 - edge^2)) / 2; the squared sine of its tilt is
-    (edge / 2 l)^2, spread over the other directions. It does no harm where these vary as much as l.
+        def cost(strength: float, shape: Array = shape) -> float:
+            parts = 1.0 + math.exp(strength) * shape
+            return float((np.log(parts) + observed / parts).sum())
+
+        coarse = min(_STRENGTHS, key=cost)
+        strength = min((coarse + step for step in (-0.5, -0.25, 0.0, 0.25, 0.5)), key=cost)
+        if (least := cost(strength)) < best:
+            best, found = least, math.exp(strength) * shape
+    return found
+
+
+def _directions(values: Array, entry: float) -> tuple[Array, Array]:
+    """The variance along each noisy direction, and the part of its means that its tilt moves to others.
+
+    A noisy eigenvalue w above the edge comes from l = (w + sqrt(w^2 - edge^2)) / 2; the squared sine of
+    its tilt is (edge / 2 l)^2, spread over the other directions. It does no harm where these vary as
+    much as l. Below the edge all directions vary alike; if none is above, by what is expected of a
+    direction found in so much noise.
     """
     width = len(values)
     edge = noise_edge(entry, width)
-    above = values[values > edge]
-    if len(above) == 0:
-        return 0, 0.0
-    shrunk = np.sqrt(above**2 - edge**2)
-    true = (above + shrunk) / 2.0
-    rest = max(float(values.sum() - shrunk.sum()), 0.0) / max(width - len(above), 1)
-    harm = np.maximum(1.0 - rest / true, 0.0) ** 2
-    return len(above), float(power[: len(above)] @ ((edge / (2.0 * true)) ** 2 * harm)) / width
+    is_above = values > edge
+    shrunk = np.sqrt(np.maximum(values**2 - edge**2, 0.0)) * is_above
+    rest = max(float(values.sum() - shrunk.sum()), 0.0) / max(int((~is_above).sum()), 1)
+    if not is_above.any():
+        return np.maximum(_expected(values, entry), rest), np.zeros(width)
+    true = np.where(is_above, (values + shrunk) / 2.0, 1.0)
+    harm = np.maximum(1.0 - rest / np.maximum(true, _TINY), 0.0) ** 2
+    tilt = np.where(is_above, (edge / (2.0 * true)) ** 2 * harm / width, 0.0)
+    return np.maximum(shrunk, rest), tilt
+
+
+def _expected(values: Array, entry: float) -> Array:
+    """The expected variance along each direction of a matrix in Wigner noise (Bun et al. 2017).
+
+    w - 2 s^2 Re g(w), with s^2 = width entry^2 and g the (smoothed) Stieltjes transform of the values.
+    """
+    width = len(values)
+    power = width * entry**2
+    smooth = max(4.0 * power / width, _TINY)
+    gaps = values[:, None] - values[None, :]
+    transform = (gaps / (gaps**2 + smooth)).mean(axis=1)
+    return np.asarray(np.maximum.accumulate(values - 2.0 * power * transform))
 
 
 def root(covariance: Array) -> Array:
