@@ -1,13 +1,14 @@
 """The moments synthesizer and its rivals: train on synthetic rows, test on real ones, one door for all.
 
     python benchmarks/utility/moments.py [--data ../shared/data] [--only adult,num50,...]
-        [--methods moments,ron-gauss,lda] [--seeds 10] [--out runs.jsonl]
+        [--methods moments,ron-gauss,lda] [--seeds 10] [--out runs.jsonl] [--table]
 
 epsilon = 1 (adult also 0.1 and under add-remove), delta = 1e-6, replace-one unless said. The bounds of
 public data sets stand for declared ones. Every run is a release through plan, grant, engine and noise,
 with fresh noise, and is judged on the same split by the same judges. With --out each run is appended to
 a file and never repeated: start again to go on. Prints the mean over draws, half of a 95 % interval
-(Student), the score of real rows, and CPU seconds of a release (plan, passes, model, sampling).
+(Student), the score of real rows, and CPU seconds of a release (plan, passes, model, sampling); with
+--table the table of docs/explanation/utility.md, of what the file holds.
 """
 
 import argparse
@@ -221,20 +222,50 @@ def run(name, method, seed, folder):
     return scores(table, test, schema, name) | {"CPU s": seconds}
 
 
+def interval(found, score):
+    """The mean over draws, half of its 95 % interval, and how many draws."""
+    values = np.array([scores[score] for scores in found if score in scores])
+    if len(values) < 2:
+        return (float(values.mean()) if len(values) else math.nan), 0.0, len(values)
+    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+    return float(values.mean()), float(half), len(values)
+
+
 def show(name, runs):
     """One line a score: every method with its interval."""
     methods = [method for method in METHODS if runs.get(method)]
     for score in runs[methods[0]][0]:
         cells = []
         for method in methods:
-            values = np.array([found[score] for found in runs[method] if score in found])
-            half = (
-                student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
-                if len(values) > 1
-                else 0.0
-            )
-            cells.append(f"{method} {values.mean():.4f} +- {half:.4f} ({len(values)})")
+            mean, half, count = interval(runs[method], score)
+            cells.append(f"{method} {mean:.4f} +- {half:.4f} ({count})")
         print(f"{name:17s} {score:21s} " + "   ".join(cells), flush=True)
+
+
+BY_DATA = {
+    "adult": ("LR AUC", "trees AUC", "one-way TV", "two-way TV"),
+    "adult-add-remove": ("LR AUC", "trees AUC", "one-way TV"),
+    "pol": ("ridge R2", "one-way TV"),
+} | dict.fromkeys(
+    ("gfe_user_a", "mnist_5k", "sylva", "isolet_1560"), ("LR balanced accuracy", "one-way TV")
+)  # fmt: skip
+
+
+def short(value):
+    return f"{value:.3f}".replace("0.", ".", 1)
+
+
+def table(name, runs):
+    """The rows of one data set in Markdown: the scores it is judged by."""
+    for number, score in enumerate(BY_DATA.get(name, ("LR AUC", "one-way TV"))):
+        cells = [name if number == 0 else "", score.replace("trees", "GB").replace("R2", "R²")]
+        for method in ("moments", "ron-gauss", "lda"):
+            mean, half, count = interval(runs[method], score)
+            cells.append(f"{short(mean)} ± {short(half)} ({count})" if count else "")
+        cells.append(short(interval(runs["real"], score)[0]))
+        seconds = np.median([scores["CPU s"] for scores in runs["moments"]])
+        cells.append(f"{seconds:.1f}" if number == 0 else "")
+        print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
@@ -243,6 +274,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--only", default=NAMES.replace(" ", ","))
     parser.add_argument("--methods", default="moments,ron-gauss,lda")
+    parser.add_argument("--table", action="store_true", help="Markdown; with --out and --seeds 0")
     parser.add_argument("--out", type=Path, help="JSON lines, one a run; runs found there are kept")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)  # slow convergence of the judge's own models
@@ -264,7 +296,7 @@ def main():
                     with arguments.out.open("a") as file:
                         file.write(json.dumps(entry) + "\n")
         runs = {m: [v for (n, k, _), v in done.items() if (n, k) == (name, m)] for m in METHODS}
-        show(name, runs)
+        (table if arguments.table else show)(name, runs)
 
 
 if __name__ == "__main__":
