@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md from the commands themselves: `python tools/cli_reference.py`."""
+"""Write docs/reference/{cli,methods}.md from the commands: `python tools/cli_reference.py`."""
 
 from pathlib import Path
 from typing import Any  # the command classes are typer's own
@@ -6,8 +6,10 @@ from typing import Any  # the command classes are typer's own
 import typer
 
 from adumbra.cli.main import app
+from adumbra.cli.options import config_classes, describe_options
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/reference/cli.md"
+REFERENCE = Path(__file__).resolve().parent.parent / "docs/reference"
+PAGE, METHODS = REFERENCE / "cli.md", REFERENCE / "methods.md"
 HEAD = """# The command line
 
 Exit codes: 0 done, 2 bad input or usage, 3 refused by the budget, 4 verification failed, 1 anything
@@ -47,8 +49,34 @@ def walk(group: Any, prefix: tuple[str, ...] = ()) -> list[str]:
     return lines
 
 
+METHODS_HEAD = """# The methods and their options
+
+On the command line an option is `-o name=value`; in Python it is a keyword of the method's config. All
+of them are public and stand on the card. This page is written by `python tools/cli_reference.py`.
+"""
+
+
+def methods_page() -> str:
+    """A table of options for each method."""
+    lines = [METHODS_HEAD]
+    for method, config in config_classes().items():
+        lines += [
+            f"## {method}\n",
+            f"`adumbra.{config.__name__}`\n",
+            "| option | is | default | means |",
+        ]
+        lines += ["| --- | --- | --- | --- |"]
+        lines += [
+            f"| `{name}` | {kind} | {default} | {words} |"
+            for name, kind, default, words in describe_options(method)
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
 def main() -> None:
-    """Write the page."""
+    """Write both pages."""
+    METHODS.write_text(methods_page(), encoding="utf-8")
     PAGE.write_text(HEAD + "\n".join(walk(typer.main.get_command(app))) + "\n", encoding="utf-8")
 
 

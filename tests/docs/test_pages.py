@@ -4,12 +4,20 @@ import os
 import re
 import shutil
 import sys
+from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import typer
 
+import adumbra as ad
 from adumbra.cli.main import app
+from adumbra.cli.option_words import WORDS
+from adumbra.cli.options import config_classes, describe_options
+from adumbra.data.schema import Column, Kind, Schema
+from adumbra.relations import Neighbours, Unit
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -47,6 +55,38 @@ def test_the_python_of_a_tutorial_runs(path, tmp_path, monkeypatch):
     exec(compile(code, str(path), "exec"), {"__name__": "__main__"})  # noqa: S102 - our own pages
 
 
+def test_the_python_of_reading_a_release_runs_and_its_error_bars_are_the_cards(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = 3000
+    table = pa.table(
+        {"weight": rng.normal(70, 12, rows), "ward": np.array(["a", "b", "c"])[rng.integers(0, 3, rows)]}
+    )
+    schema = Schema(
+        columns=(
+            Column(name="weight", kind=Kind.NUMBER, lower=30.0, upper=200.0),
+            Column(name="ward", kind=Kind.CATEGORY, categories=("a", "b", "c")),
+        ),
+        unit=Unit.ROW,
+        neighbours=Neighbours.REPLACE_ONE,
+    )
+    with ad.create_ledger("ledger.db") as book:
+        book.register(ad.Population("p", Unit.ROW, Neighbours.REPLACE_ONE, 9.0, 1e-6))
+        pay = {"schema": schema, "ledger": book, "population": "p"}
+        ad.release(table, ad.JLLaplaceConfig(n_components=3, epsilon=1.0), **pay, out="release")
+        ad.release(table, ad.MomentsConfig(epsilon=1.0), **pay, out="synthetic")
+    page = ROOT / "docs/how-to/read-a-release.md"
+    said = {}
+    exec(compile("\n".join(blocks(page, "python")), str(page), "exec"), said)  # noqa: S102 - our own page
+    # The noise of a mean of Laplace noise, as it is: 2 b^2 a number. The rows themselves add a little.
+    spread = said["values"].std(axis=0) / rows**0.5
+    assert said["mean_error"] == pytest.approx(spread, rel=0.25)
+    shares = np.array([said["synthetic"].data["ward"].to_pylist().count(ward) for ward in "abc"]) / rows
+    true = np.array([table["ward"].to_pylist().count(ward) for ward in "abc"]) / rows
+    assert np.abs(shares - true).max() < 8 * said["share_error"]  # a normal error passes it once in 1e15
+    assert len(said["again"]) == 3
+
+
 def commands(group, prefix=()):
     for name, command in sorted(group.commands.items()):
         if hasattr(command, "commands"):
@@ -66,6 +106,16 @@ def test_every_command_has_help_and_stands_in_the_reference():
             for option in parameter.opts:
                 if option.startswith("--") and option != "--help":
                     assert option in reference, f"{' '.join(words)} {option}: run tools/cli_reference.py"
+
+
+def test_every_option_of_every_method_is_explained():
+    reference = (ROOT / "docs/reference/methods.md").read_text(encoding="utf-8")
+    assert sorted(WORDS) == sorted(config_classes())
+    for method, kind in config_classes().items():
+        assert sorted(WORDS[method]) == sorted(field.name for field in fields(kind))
+        for row in describe_options(method):
+            line = f"| `{row[0]}` | {' | '.join(row[1:])} |"
+            assert line in reference, f"{method}, {row[0]}: run tools/cli_reference.py"
 
 
 def test_the_readme_names_both_commands_at_its_top():

@@ -112,7 +112,7 @@ def test_an_overspend_is_refused_at_once_with_what_would_pass(place, pay):
         ("table.parquet --out " + "x" * 250, "no folder can be made there (File name too long)", 2),
         ("table.parquet --before-dp " + "x" * 20_001, "before_dp: breaks the rule `maxLength`", 2),
         ("table.parquet --population nobody", "population=nobody: not registered", 1),
-        ("table.parquet --ledger none.db", "none.db: no such file", 1),
+        ("table.parquet --ledger none.db", "none.db: no such file", 2),
         ("table.parquet --engine spark", "engine=spark: unknown; use local", 2),
         ("table.parquet --schema other.toml", "column 'weight' absent; rename in the data", 2),
         ("none.parquet", "none.parquet", 2),

@@ -6,6 +6,7 @@ import stat
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text as sql
@@ -42,18 +43,35 @@ def test_create_never_overwrites_and_leaves_no_draft(location, tmp_path):
 
 
 def test_open_what_is_not_there(location, tmp_path):
-    with pytest.raises(LedgerError, match=r"no such file|not a ledger"):
+    with pytest.raises(InvalidInput, match=r"no such file|not a ledger"):
         open_ledger(location)
     sqlite3.connect(tmp_path / "empty.db").close()
     (tmp_path / "empty.db").chmod(0o600)
-    with pytest.raises(LedgerError, match="not a ledger"):
+    with pytest.raises(InvalidInput, match="is not a ledger"):
         open_ledger(tmp_path / "empty.db")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE t (x)")
+    other.close()
+    (tmp_path / "other.db").chmod(0o600)
+    with pytest.raises(InvalidInput, match="not a ledger; make one"):
+        open_ledger(tmp_path / "other.db")
     (tmp_path / "text.db").write_text(
         "this is not a database, and long enough to be looked at as one" * 20
     )
-    (tmp_path / "text.db").chmod(0o600)
-    with pytest.raises(LedgerError):
+    (tmp_path / "text.db").chmod(0o644)  # and nobody is told to change it
+    with pytest.raises(InvalidInput, match="is not a ledger; name the file that `ledger init` made"):
         open_ledger(tmp_path / "text.db")
+
+
+def test_a_ledger_that_cannot_be_read_is_said_to_be_so(tmp_path, monkeypatch):
+    create_ledger(tmp_path / "ledger.db").close()
+
+    def locked(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", locked)
+    with pytest.raises(InvalidInput, match=r"ledger.db: cannot be read \(Permission denied\)"):
+        open_ledger(tmp_path / "ledger.db")
 
 
 def test_another_format_is_refused(ledger, location):

@@ -229,6 +229,14 @@ def test_unknown_members_of_every_kind(release):
     assert "\x1b" not in text
 
 
+def test_a_folder_full_of_strangers_is_told_in_a_few_lines(release):
+    for number in range(50):
+        (release / f"{number}.txt").write_text("x")
+    lines = faults_of(release).split("\n")
+    assert len(lines) == 21
+    assert lines[-1] == "and 30 more; is this the folder of a release?"
+
+
 @pytest.mark.parametrize("name", ["card.html", "card.json", "data/data.parquet", "data"])
 def test_links_are_refused_even_to_the_right_bytes(release, tmp_path, name):
     (release / name).rename(tmp_path / "moved")

@@ -242,7 +242,8 @@ def _print(statement: "Statement") -> None:
             f"  cap raised {change.day} from {change.before!r} to {change.after!r}: {change.reason}"
         )
     for entry in statement.entries:
-        typer.echo(f"  {entry.id}  {entry.state:<10}  epsilon={entry.epsilon!r}  {entry.population}")
+        charged = f"{entry.id}  {entry.state:<10}  epsilon={entry.epsilon!r}  {entry.population}"
+        typer.echo(f"  {charged}  for {entry.guarantee}")
     for entry in statement.stranded:
         typer.echo(f"  not published: {entry.id} is {entry.state}; {entry.remedy}")
     for overlap in statement.overlaps:

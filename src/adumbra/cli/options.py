@@ -7,6 +7,7 @@ import typing
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from adumbra.cli.option_words import WORDS
 from adumbra.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -73,14 +74,14 @@ def make_config(method: str, epsilon: float, delta: float | None, options: list[
     return typing.cast("Config", kind(**values))
 
 
-def describe_options(method: str) -> list[tuple[str, str, str]]:
-    """Name, type and default of every option of a method."""
+def describe_options(method: str) -> list[tuple[str, str, str, str]]:
+    """Name, type, default and meaning of every option of a method."""
     kind = config_classes()[method]
     hints = typing.get_type_hints(kind)
     rows = []
     for field in dataclasses.fields(kind):
         default = "needed" if field.default is dataclasses.MISSING else str(field.default)
-        rows.append((field.name, _describe(hints[field.name]), default))
+        rows.append((field.name, _describe(hints[field.name]), default, WORDS[method][field.name]))
     return rows
 
 

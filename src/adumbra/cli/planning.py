@@ -59,7 +59,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
 
 
 def methods(json: AsJson = False) -> None:
-    """List the methods with their options."""
+    """List the methods with their options: what each is, its default, and what it means."""
     from adumbra.cli.options import config_classes, describe_options
 
     described = {name: describe_options(name) for name in config_classes()}
@@ -71,7 +71,7 @@ def methods(json: AsJson = False) -> None:
     from rich.table import Table
 
     for name, rows in described.items():
-        table = Table("option", "is", "default", box=None, title=f"--method {name}")
+        table = Table("option", "is", "default", "means", box=None, title=f"--method {name}")
         table.title_justify = "left"
         for row in rows:
             table.add_row(*row)

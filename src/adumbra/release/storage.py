@@ -30,6 +30,7 @@ from adumbra.release.formats import AnyArray, TableStream
 __all__ = ["TableStream", "Verified", "find_faults", "load", "verify", "write_staged"]
 
 CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit
+SHOWN_STRANGERS = 20  # members that do not belong to a release, listed by name
 MEMBER = re.compile(r"card\.json|card\.html|model\.safetensors|data/[a-z0-9][a-z0-9_-]{0,63}\.parquet")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -192,12 +193,17 @@ def _members(folder: Path) -> tuple[dict[str, int], list[str]]:
     """Sizes of the allowed regular files, and a fault for anything else that lies in the folder."""
     sizes: dict[str, int] = {}
     faults: list[str] = []
+    unknown = 0
     for name, status in _walk(folder):
         if stat.S_ISREG(status.st_mode) and MEMBER.fullmatch(name):
             sizes[name] = status.st_size
         elif not (stat.S_ISDIR(status.st_mode) and name == "data"):
+            unknown += 1
             kind = "a link" if stat.S_ISLNK(status.st_mode) else "an unknown member"
-            faults.append(f"{ascii(name)[1:-1]}: {kind}; a release holds its listed files only")
+            if unknown <= SHOWN_STRANGERS:
+                faults.append(f"{ascii(name)[1:-1]}: {kind}; a release holds its listed files only")
+    if unknown > SHOWN_STRANGERS:
+        faults.append(f"and {unknown - SHOWN_STRANGERS} more; is this the folder of a release?")
     return sizes, faults
 
 

@@ -168,6 +168,8 @@ def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetR
     people = narrowest.population
     at = f" at delta={people.delta!r}" if people.delta else ""
     advice = f"ask for at most {largest!r}" if largest > 0 else "the budget of these people is spent"
+    if guarantee.is_pure and people.delta and largest > 0:
+        advice += f", or for more with a delta of {people.delta!r} (a pure epsilon costs more here)"
     return BudgetRefused(
         f"epsilon={asked!r} asked, {largest!r} left of {people.epsilon!r}{at} for population "
         f"{people.name}; {advice}; only `adumbra ledger raise`, with a written reason, allows more",

@@ -8,7 +8,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import inspect, select
 
-from adumbra.errors import LedgerError, VerificationFailed
+from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import accounts, faults, files, protocol, statements, tripwire
@@ -42,7 +42,7 @@ class Ledger:
         name = self._store.name
         with self._store.read() as connection:
             if not inspect(connection).has_table(keys.name):
-                raise LedgerError(f"ledger={name}: not a ledger; make one with `adumbra ledger init`")
+                raise InvalidInput(f"ledger={name}: not a ledger; make one with `adumbra ledger init`")
             known = {row.name: row.value for row in connection.execute(select(keys))}
         if known.get("format") != FORMAT:
             raise LedgerError(f"ledger={name}: its format is not {FORMAT}; use the version that made it")

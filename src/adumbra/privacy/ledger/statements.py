@@ -1,7 +1,10 @@
 """What `ledger show` says: spent, left, how many more like the last, and what a crash left behind."""
 
+import json
+
 from sqlalchemy import Connection, RowMapping, select
 
+from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import money, tripwire
 from adumbra.privacy.ledger.accounts import Account, all_accounts, lineage, room
 from adumbra.privacy.ledger.chain import read_events
@@ -57,6 +60,7 @@ def _entry(row: RowMapping, people: Population) -> Entry:
         population=row["population"],
         state=State(row["state"]),
         epsilon=money.spent_epsilon(row["units"], people),
+        guarantee=PrivacyGuarantee.from_dict(json.loads(row["guarantee"])).sentence(),
         digest=row["digest"],
         staged=row["staged"],
         target=row["target"],

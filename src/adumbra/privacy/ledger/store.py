@@ -163,7 +163,18 @@ def check_file(url: URL) -> None:
         return
     path = Path(str(url.database))
     if not path.is_file():
-        raise LedgerError(f"ledger={path}: no such file; make one with `adumbra ledger init`")
+        raise InvalidInput(f"ledger={path}: no such file; make one with `adumbra ledger init`")
+    if not _is_sqlite(path):  # before its mode: nobody shall change that of a stranger's file
+        raise InvalidInput(f"ledger={path}: is not a ledger; name the file that `ledger init` made")
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         raise LedgerError(f"ledger={path}: mode {mode:04o} lets others read it; run chmod 600 on it")
+
+
+def _is_sqlite(path: Path) -> bool:
+    """Whether a file begins as every SQLite database does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError as error:
+        raise InvalidInput(f"ledger={path}: cannot be read ({error.strerror})") from None

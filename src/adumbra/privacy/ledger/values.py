@@ -103,7 +103,8 @@ class Entry:
     id: str
     population: str
     state: State
-    epsilon: float  # at the population's delta
+    epsilon: float  # what it was charged, at the population's delta
+    guarantee: str  # what it was charged for, in words
     digest: str
     staged: str
     target: str
