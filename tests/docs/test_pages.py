@@ -55,7 +55,9 @@ def test_the_python_of_a_tutorial_runs(path, tmp_path, monkeypatch):
     exec(compile(code, str(path), "exec"), {"__name__": "__main__"})  # noqa: S102 - our own pages
 
 
-def test_the_python_of_reading_a_release_runs_and_its_error_bars_are_the_cards(tmp_path, monkeypatch):
+def test_the_python_of_reading_a_release_runs_and_its_error_bars_are_the_cards(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     rows = 3000
@@ -78,6 +80,7 @@ def test_the_python_of_reading_a_release_runs_and_its_error_bars_are_the_cards(t
     page = ROOT / "docs/how-to/read-a-release.md"
     said = {}
     exec(compile("\n".join(blocks(page, "python")), str(page), "exec"), said)  # noqa: S102 - our own page
+    assert "0 numbers off the grid" in capsys.readouterr().out
     # The noise of a mean of Laplace noise, as it is: 2 b^2 a number. The rows themselves add a little.
     spread = said["values"].std(axis=0) / rows**0.5
     assert said["mean_error"] == pytest.approx(spread, rel=0.25)
