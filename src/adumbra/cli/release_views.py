@@ -37,6 +37,8 @@ def inspect(folder: Folder, json: AsJson = False) -> None:
     console.print(_facts(card))
     console.print(_noise(card))
     console.print(Text(clean(card["guarantee"]["attacker"]["sentence"])))
+    for note in card["notes"]:
+        console.print(Text(f"  {clean(note)}"))
     for limit in card["limits"]:
         console.print(Text(f"- {clean(limit)}", style="dim"))
     if "card.html" in card["files"]:
