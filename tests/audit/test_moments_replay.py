@@ -1,5 +1,6 @@
 """Replay the moments synthesizer on neighbours: what moves was paid for, nothing goes around it."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -92,8 +93,16 @@ def _weights(decided, length):
     raise AssertionError("no such Gram")
 
 
+def keeping_schema(neighbours):
+    """The mixed table with numbers that stay missing."""
+    schema = mixed_schema(neighbours)
+    kept = tuple(replace(c, missing="null") if c.is_numeric else c for c in schema.columns)
+    return replace(schema, columns=kept)
+
+
 CASES = [
     (mixed_schema, mixed_pairs),
+    (keeping_schema, mixed_pairs),
     (lambda n: numbers_schema(6, neighbours=n, classes=3), number_pairs),
 ]
 

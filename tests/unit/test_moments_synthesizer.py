@@ -73,6 +73,40 @@ def test_numbers_inside_generous_bounds_keep_their_place_beside_categories():
     assert np.abs((fake.mean(axis=0) - values.mean(axis=0)) / values.std(axis=0)).max() < 0.25
 
 
+@pytest.mark.parametrize("numbers", ["bins", "scores"])
+def test_missing_numbers_come_back_at_their_rate_and_where_they_belong(numbers):
+    rng = np.random.default_rng(4)
+    sick = rng.random(6000) < 0.4
+    level = rng.normal(size=6000) * 10.0 + 120.0
+    pressure = np.where(sick & (rng.random(6000) < 0.5), np.nan, level)
+    age = pa.array([None if r < 0.1 else 40 for r in rng.random(6000)], pa.int64())
+    table = pa.table({"pressure": pressure, "age": age, "sick": sick})
+    columns = (
+        Column(name="pressure", kind=Kind.NUMBER, lower=0.0, upper=300.0, missing="null"),
+        Column(name="age", kind=Kind.INTEGER, lower=0, upper=120, missing="null"),
+        Column(name="sick", kind=Kind.BOOLEAN),
+    )
+    schema = Schema(columns=columns, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, label="sick")
+    config = MomentsConfig(epsilon=20.0, numbers=numbers)
+    data = run(table, schema, config).tables["data"]
+    lacks = data["pressure"].is_null().to_numpy()
+    fake = data["sick"].to_numpy()
+    assert abs(lacks[fake].mean() - 0.5) < 0.06
+    assert lacks[~fake].mean() < 0.04
+    assert abs(data["age"].null_count / 6000 - 0.1) < 0.02
+    values = data["pressure"].drop_null().to_numpy()
+    assert abs(values.mean() - 120.0) < 2.0
+    assert values.max() <= 300.0
+    assert data.schema.field("age").type == pa.int64()
+    assert set(moments.plan(config, schema).details["one_way_total_variation"]) == {"pressure", "age"}
+    classes = Column(name="sick", kind=Kind.INTEGER, lower=0, upper=1, missing="null")
+    whole = Schema(
+        columns=(*columns[:2], classes), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, label="sick"
+    )
+    with pytest.raises(InvalidInput, match="a class cannot be missing"):
+        moments.plan(config, whole)
+
+
 def test_a_table_without_a_label_buys_no_histogram_of_classes():
     plain, labelled = numbers_schema(3), numbers_schema(3, classes=2)
     assert len(design(LOUD, plain, 100).cells) == 3

@@ -1,11 +1,15 @@
 """Schemas as values: rules, defaults, expansion, digest."""
 
 import math
+import sys
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from adumbra.data.schema import Column, ItemSpec, Kind, Pattern, Schema
-from adumbra.errors import InvalidInput
+from adumbra.data.sources import open_source
+from adumbra.errors import InvalidInput, Unsupported
 from adumbra.relations import Neighbours, Unit
 from support.data import BOOLEAN, CATEGORY, INTEGER, NUMBER, table
 
@@ -26,6 +30,7 @@ BAD_COLUMNS = [
     ({"kind": Kind.INTEGER, "upper": 1.5}, "upper=1.5: must be a whole number"),
     ({"kind": Kind.INTEGER, "upper": 2**53}, "must be a whole number between -2^53 and 2^53"),
     ({"kind": Kind.INTEGER, "upper": 3, "missing": 1.5}, "missing=1.5: must be a whole number"),
+    ({"upper": sys.float_info.max, "missing": "null"}, "missing='null': needs a number above upper="),
     ({"missing": 2}, "missing=2: must lie within the bounds, 0 to 1"),
     ({"missing": "x"}, "missing='x': must be a number from 0 to 1"),
     ({"missing": True}, "missing=True: must be a number from 0 to 1"),
@@ -66,6 +71,22 @@ def test_level_rules(kind, fields, message):
     with pytest.raises(InvalidInput) as caught:
         Column(name="a", kind=kind, **fields)
     assert message in str(caught.value)
+
+
+def test_a_number_that_stays_missing_has_a_value_that_no_other_cell_has():
+    kept = number(lower=0, upper=5, missing="null")
+    whole = Column(name="b", kind=Kind.INTEGER, lower=0, upper=5, missing="null")
+    assert kept.keeps_null
+    assert kept.fill == np.nextafter(5.0, 9.0)
+    assert whole.fill == 6.0
+    assert whole.facts()["missing"] == "null"
+    table = pa.table({kept.name: [None, 99.0, 2.0], "b": ["?", "7", "3"]})
+    schema = Schema(columns=(kept, whole), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
+    (batch,) = open_source(table, schema).batches(4096)
+    assert batch.values.tolist() == [[kept.fill, 6.0], [5.0, 5.0], [2.0, 3.0]]
+    with pytest.raises(Unsupported, match="missing='null': LDA needs numbers; give a number"):
+        schema.require_filled("LDA")
+    assert not Column(name="c", kind=Kind.CATEGORY, categories=("null",), missing="null").keeps_null
 
 
 def test_missing_values_and_limits():

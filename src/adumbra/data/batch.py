@@ -15,7 +15,8 @@ Items = NDArray[np.signedinteger]  # int32 where a source made them, which halve
 class Batch:
     """Rows `start` to `start + len`: finite, within bounds, missing values filled in.
 
-    `values` is rows x columns in schema order, float64; categories and booleans are codes 0, 1, ...
+    `values` is rows x columns in schema order, float64; categories and booleans are codes 0, 1, ... A
+    missing number of a column with `missing = "null"` is the next value above the column's bounds.
     """
 
     start: int

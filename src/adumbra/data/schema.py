@@ -6,6 +6,7 @@ A schema comes from TOML (`schema_file`), or from `Schema.numeric` for arrays.
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -21,7 +22,7 @@ from adumbra.data.schema_rules import (
     Kind,
     TableDeclaration,
 )
-from adumbra.errors import InvalidInput, require
+from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import EXACT
 from adumbra.relations import Neighbours, Unit
 
@@ -34,7 +35,8 @@ Facts = dict[str, object]
 class Column(Declaration):
     """One column; `missing` is the value that anything unreadable gets.
 
-    By default that is the middle of the bounds, the first category, or false.
+    By default that is the middle of the bounds, the first category, or false. With `missing = "null"` an
+    unreadable number stays one, for methods that can give it back.
     """
 
     def __post_init__(self) -> None:
@@ -69,6 +71,8 @@ class Column(Declaration):
             if self.missing is None:
                 middle = lower + (upper - lower) / 2
                 return float(round(middle)) if self.kind is Kind.INTEGER else middle
+            if self.keeps_null:  # the next value above the bounds, which no other cell can have
+                return upper + 1.0 if self.kind is Kind.INTEGER else math.nextafter(upper, math.inf)
             return float(self.missing)
         if self.kind is Kind.BOOLEAN:
             return float(bool(self.missing))
@@ -193,6 +197,13 @@ class Schema:
             columns += inserted.get(place, [])
             columns += self.columns[place : place + 1]
         return replace(self, columns=tuple(columns), patterns=())
+
+    def require_filled(self, method: str) -> None:
+        """Refuse numbers that stay missing, for a method that has no place for them."""
+        kept = [column.name for column in self.columns if column.keeps_null]
+        if kept:
+            remedy = "give a number instead, or use the method moments"
+            raise Unsupported(f"column {kept[0]!r}, missing='null': {method} needs numbers; {remedy}")
 
     def require_closed(self) -> "Schema":
         """Refuse a schema whose patterns still wait for column names."""

@@ -11,6 +11,7 @@ from enum import StrEnum
 from adumbra.numerics import EXACT
 from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
 
+NULL = "null"  # `missing = "null"`: an unreadable number stays missing in the release
 OWN_CATEGORY = "category"  # `missing = "category"`: whatever is unreadable gets a category of its own
 MAX_ROWS = 2**31
 _PUBLIC = "declare what is publicly known, not what the data has"
@@ -44,6 +45,11 @@ class Declaration:
     def is_numeric(self) -> bool:
         """Whether the column has bounds (else it has levels)."""
         return self.kind in (Kind.NUMBER, Kind.INTEGER)
+
+    @property
+    def keeps_null(self) -> bool:
+        """Whether a number that cannot be read stays missing, instead of becoming some number."""
+        return self.is_numeric and self.missing == NULL
 
     def faults(self) -> list[Fault]:
         """Every rule that the column breaks."""
@@ -110,8 +116,14 @@ def _missing_number_faults(column: Declaration, lower: float, upper: float) -> l
     missing = column.missing
     if missing is None:
         return []
+    if missing == NULL:
+        above = math.nextafter(float(upper), math.inf)
+        is_finite = math.isfinite(above) and math.isfinite(above - lower)
+        rule = f"missing={NULL!r}: needs a number above upper={upper}; lower it"
+        return [] if is_finite else [("missing", rule)]
     if isinstance(missing, bool | str):
-        return [("missing", f"missing={missing!r}: must be a number from {lower} to {upper}")]
+        rule = f"must be a number from {lower} to {upper}, or {NULL!r} to stay missing"
+        return [("missing", f"missing={missing!r}: {rule}")]
     if not lower <= missing <= upper:
         return [("missing", f"missing={missing}: must lie within the bounds, {lower} to {upper}")]
     if column.kind is Kind.INTEGER and missing != int(missing):

@@ -29,7 +29,8 @@ class WatchedSource(SourceView):
         self._schema = source.schema
         if self._schema.rows is None and source.public_rows() is not None:
             self._schema = replace(self._schema, rows=source.public_rows())
-        limits = np.array([column.limits for column in source.schema.columns]).reshape(-1, 2)
+        columns = source.schema.columns
+        limits = np.array([(c.limits[0], max(c.limits[1], c.fill)) for c in columns]).reshape(-1, 2)
         self._lower = limits[:, 0]
         widths = limits[:, 1] - limits[:, 0]
         self._scale = np.divide(2.0**ROW_BITS, widths, out=np.zeros(len(widths)), where=widths > 0)

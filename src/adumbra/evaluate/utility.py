@@ -38,7 +38,8 @@ def _codes(column: Column, values: Array) -> Ints:
     if not column.is_numeric:
         return values.astype(np.int64)
     lower, upper = column.limits
-    return np.clip(((values - lower) / (upper - lower) * BINS).astype(np.int64), 0, BINS - 1)
+    bins = np.clip(((values - lower) / (upper - lower) * BINS).astype(np.int64), 0, BINS - 1)
+    return np.where(values > upper, BINS, bins)  # missing ones, where the schema keeps them
 
 
 def total_variation(left: Ints, right: Ints) -> float:

@@ -69,6 +69,7 @@ def settle(config: LDAConfig, schema: Schema) -> tuple[Encoder, MomentNoise]:
     """The public encoding and the noise of the moments; refuses what has no proof."""
     require_rows_unit(schema, "LDA publishing")
     require(schema.label is not None, "label is absent: LDA needs classes; declare one in [table]")
+    schema.require_filled("LDA publishing")
     encoder = Encoder(schema)
     pure = config.delta == 0
     amount = config.epsilon if pure else mu_of(config.epsilon, config.delta)

@@ -164,7 +164,7 @@ def plan(config: MomentsConfig, schema: Schema) -> Plan:
     sigma = scales.deviation(scales.marginals)
     errors = {
         feature.name: min(1.0, math.sqrt(2.0 / math.pi) * sigma * cells / (2.0 * decided.rows))
-        for feature, cells in zip(decided.features, decided.cells, strict=False)
+        for feature, cells in zip(decided.columns, decided.cells, strict=False)
     }
     edge = noise_edge(scales.product_deviation(), max(gram.blocks)) / decided.rows
     rank = min(gram.columns, int(1.0 / edge))

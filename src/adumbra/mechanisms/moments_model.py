@@ -69,18 +69,26 @@ def read_marginals(plan: Design, histograms: list[Array], sigma: float, rows: in
     total = float(rows) if rows is not None else max(_total(histograms), 1.0)
     shares = np.ones(1) if plan.label is None else project_simplex(histograms[-1], total) / total
     laws: list[Array] = []
-    numbers = [h for f, h in zip(plan.features, histograms, strict=False) if not f.is_levels]
+    lacking: list[Array] = []  # of each number that may be missing: the shares of present and missing
+    counted = zip(plan.columns, histograms, strict=False)
+    measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
+    numbers = [h[0, : f.cells] for f, h in measured if not f.is_levels]
     cleaned = iter(denoise_columns(numbers, sigma))
-    for feature, histogram in zip(plan.features, histograms, strict=False):
+    for feature, histogram in measured:
+        own = total
+        if feature.missing is not None:
+            absent = min(max(float(histogram[:, feature.cells].sum()), 0.0), total)
+            lacking.append(np.array([total - absent, absent]) / total)
+            own = max(total - absent, 1.0)
         if not feature.is_levels:
-            laws.append(project_simplex(next(cleaned), total) / total)
+            laws.append(project_simplex(next(cleaned), own) / own)
             continue
-        joint = histogram.reshape(plan.classes, feature.cells)
+        joint = histogram[:, : feature.cells]
         is_heard = heard(joint, sigma, _HEARD) if feature.edges is not None else slice(None)
         law = np.zeros_like(joint)
-        law[:, is_heard] = _conditional(joint[:, is_heard], shares, total, sigma)
+        law[:, is_heard] = _conditional(joint[:, is_heard], shares, own, sigma)
         laws.append(law)
-    return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=tuple(laws))
+    return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=(*laws, *lacking))
 
 
 def _total(histograms: list[Array]) -> float:
@@ -342,8 +350,10 @@ def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table
     decoded = sample(model.latent, rows, rng)
     shuffle = rng.permutation(rows)
     columns: dict[int, Array] = {}
+    flags: dict[int, Array] = {}
     for place, feature in enumerate(model.plan.features):
-        columns[feature.index] = _values(model, decoded, place, rng)[shuffle]
+        target = flags if feature.is_flag else columns
+        target[feature.index] = _values(model, decoded, place, rng)[shuffle]
     if model.schema.items is not None:
         return _sets_table(model, columns)
     if model.plan.label is not None:
@@ -353,6 +363,7 @@ def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table
     numbers = {c.name: columns[i] for i, c in enumerate(declared) if c.is_numeric}
     keep_orders(model.schema, numbers)
     columns |= {i: numbers[c.name] for i, c in enumerate(declared) if c.is_numeric}
+    columns |= {i: np.where(flag > 0.5, declared[i].fill, columns[i]) for i, flag in flags.items()}
     return pa.table({c.name: column_array(c, columns[i]) for i, c in enumerate(declared)})
 
 

@@ -72,9 +72,16 @@ class Feature:
     cells: int  # of its histogram, within a class
     edges: Array | None = field(repr=False)  # of a number's cells; None: codes
     is_levels: bool  # one-hot in the Gram, with a histogram for each class; else one scaled column
+    missing: float | None = None  # the value that stands for a missing number
+    is_flag: bool = False  # a pair of levels: whether the number of the same index is missing
     is_integer: bool = False
     lower: float = 0.0
     upper: float = 1.0
+
+    @property
+    def counted(self) -> int:
+        """Cells of its histogram within a class, with one for missing numbers where they are kept."""
+        return self.cells + (self.missing is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +97,14 @@ class Design:
     quantile: float  # of row norms, where longer rows are shortened
 
     @property
+    def columns(self) -> tuple[Feature, ...]:
+        """The features with a histogram; whether a number is missing is the last cell of its own."""
+        return tuple(feature for feature in self.features if not feature.is_flag)
+
+    @property
     def cells(self) -> tuple[int, ...]:
         """Cells of every histogram; the last one is the label's, if there is one."""
-        own = tuple(f.cells * (self.classes if f.is_levels else 1) for f in self.features)
+        own = tuple(f.counted * (self.classes if f.is_levels else 1) for f in self.columns)
         return own if self.label is None else (*own, self.classes)
 
     @property
@@ -162,6 +174,7 @@ def _label(schema: Schema) -> tuple[int | None, int]:
     levels = upper - lower + 1.0
     if column.kind is Kind.NUMBER or levels > MOST_CLASSES:
         return None, 1
+    require(not column.keeps_null, f"label {column.name!r}, missing='null': a class cannot be missing")
     return index, int(levels)
 
 
@@ -198,10 +211,23 @@ def _features(
             Feature(name=str(i + schema.items.lower), index=i, cells=2, edges=None, is_levels=False)
             for i in range(schema.items.width)
         )
-    return tuple(
-        _feature(column, index, FINE_CELLS if is_binned else score_cells, is_binned)
-        for index, column in enumerate(schema.columns)
-        if index != label
+    own = [(index, column) for index, column in enumerate(schema.columns) if index != label]
+    parts = FINE_CELLS if is_binned else score_cells
+    columns = tuple(_feature(column, index, parts, is_binned) for index, column in own)
+    return columns + tuple(_flag(column, index) for index, column in own if column.keeps_null)
+
+
+def _flag(column: Column, index: int) -> Feature:
+    """Whether a number is missing, as a column of its own."""
+    name = f"{column.name} is missing"
+    return Feature(
+        name=name,
+        index=index,
+        cells=2,
+        edges=None,
+        is_levels=False,
+        missing=column.fill,
+        is_flag=True,
     )
 
 
@@ -220,6 +246,7 @@ def _feature(column: Column, index: int, parts: int, is_binned: bool) -> Feature
         cells=len(edges) - 1,
         edges=edges,
         is_levels=is_binned and len(edges) > 3,
+        missing=column.fill if column.keeps_null else None,
         is_integer=is_integer,
         lower=lower,
         upper=upper,

@@ -53,9 +53,12 @@ def labels_of(values: Array, plan: Design, lower: float) -> Ints:
 
 
 def codes_of(values: Array, feature: Feature) -> Ints:
-    """The cell of each row in one column."""
+    """The cell of each row in one column; one more where a number is missing."""
     column = values[:, feature.index]
-    return column.astype(np.int64) if feature.edges is None else cut(column, feature.edges)
+    codes: Ints = column.astype(np.int64) if feature.edges is None else cut(column, feature.edges)
+    if feature.missing is not None:
+        codes = np.where(column == feature.missing, feature.cells, codes)
+    return codes
 
 
 def cell_block(batch: Batch | SetBatch, plan: Design, lower: float) -> CellRows:
@@ -63,11 +66,11 @@ def cell_block(batch: Batch | SetBatch, plan: Design, lower: float) -> CellRows:
     values = values_of(batch)
     labels = labels_of(values, plan, lower)
     codes = np.empty((len(values), len(plan.cells)), np.int64, order="F")
-    for place, feature in enumerate(plan.features):
+    for place, feature in enumerate(plan.columns):
         codes[:, place] = codes_of(values, feature)
         if feature.is_levels:
-            inside = (codes[:, place] >= 0) & (codes[:, place] < feature.cells)
-            joint = codes[:, place] + labels * feature.cells
+            inside = (codes[:, place] >= 0) & (codes[:, place] < feature.counted)
+            joint = codes[:, place] + labels * feature.counted
             codes[:, place] = np.where(inside & (labels >= 0), joint, -1)
     if plan.label is not None:
         codes[:, -1] = labels
@@ -83,9 +86,14 @@ def centred(batch: Batch | SetBatch, plan: Design, centre: Centre, lower: float)
             width = int(groups.max()) + 1
             code = np.clip(codes_of(values, feature), 0, feature.cells - 1)
             rows[:, start : start + width] = groups[code][:, None] == np.arange(width)
+        elif feature.is_flag:
+            rows[:, start] = values[:, feature.index] == feature.missing
         else:
             np.subtract(values[:, feature.index], feature.lower, out=rows[:, start])
             rows[:, start] /= feature.upper - feature.lower
+        if feature.missing is not None and not feature.is_flag:  # a missing number tells nothing more
+            own = slice(start, start + (width if feature.is_levels else 1))
+            rows[values[:, feature.index] == feature.missing, own] = centre.means[own]
     rows -= centre.means
     rows *= centre.scales
     return rows, labels_of(values, plan, lower)

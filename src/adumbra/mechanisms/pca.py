@@ -60,6 +60,7 @@ def settle(config: PCAConfig, schema: Schema) -> tuple[Encoder, MomentNoise]:
             "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one, "
             "or use output=sample"
         )
+    schema.require_filled("PCA publishing")
     encoder = Encoder(replace(schema, label=None))
     k, width = config.n_components, encoder.width
     require(k <= width, f"n_components={k}: must be at most the {width} encoded columns")

@@ -103,6 +103,7 @@ def row_space(schema: Schema, row_norm: float | None) -> RowSpace:
             "changes, so one element would count as many; leave row_norm out, or declare unit='row'"
         )
     schema.require_closed()
+    schema.require_filled("a projection")
     encoder = Encoder(schema) if schema.items is None else None
     width = encoder.width if encoder is not None else schema.width
     return RowSpace(

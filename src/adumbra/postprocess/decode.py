@@ -122,9 +122,11 @@ def _label_array(
 
 
 def _number_array(column: Column, values: Array) -> pa.Array:
-    """Numbers in the column's storage type."""
+    """Numbers in the column's storage type; null where the column keeps what is missing."""
     return pa.array(
-        values.astype(np.int64) if column.kind is Kind.INTEGER else values, type=arrow_type(column)
+        values.astype(np.int64) if column.kind is Kind.INTEGER else values,
+        type=arrow_type(column),
+        mask=values == column.fill if column.keeps_null else None,
     )
 
 

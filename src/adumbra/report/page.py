@@ -221,6 +221,8 @@ def _missing(column: Mapping[str, Any]) -> str:
     """What an unreadable value becomes; the schema's own defaults are spelt out."""
     if column.get("missing") is None:
         return MISSING.get(str(column.get("kind")), "–")
+    if column["missing"] == "null" and column.get("kind") in ("number", "integer"):
+        return "stays missing"
     own = column["missing"] == "category" and column.get("kind") == "category"
     return "a category of its own" if own else _value(column["missing"])
 

@@ -101,6 +101,7 @@ def space_of(  # noqa: PLR0913 - each keyword is one public decision
 ) -> Space:
     """The space of a schema; refuses a mode that its label cannot serve."""
     schema.require_closed()
+    schema.require_filled("RON-Gauss")
     encoder = Encoder(schema)
     if mode != "unsupervised":
         require(
