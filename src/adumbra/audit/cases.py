@@ -23,6 +23,7 @@ from adumbra.audit.pairs import (
     corner_pairs,
     corners,
     item_table,
+    keeping_null,
     labelled,
     longest_projected,
     mixed,
@@ -210,6 +211,10 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
         )
         if relation is ADD:
             tables = (added(schema, MANY, corner),)
+        holed, none = keeping_null(schema), np.array([np.nan] * WIDTH + [1.0])
+        gone = replaced(holed, MANY, corner, none)
+        if relation is ADD:
+            gone = added(holed, MANY, none)
         binned = (two_heaps(schema, MANY, corner, np.array([-1.0, -1.0, 1.0, 1.0, 1.0])),)
         # Four items in every row, one in none, six in every other one: a full and an empty row differ in
         # length then, and stand at 120 degrees, where their sums and products together differ most.
@@ -221,6 +226,8 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
         made: list[tuple[str, Schema, tuple[Tables, ...], float, str]] = [
             ("", schema, tables, delta, "scores"),
             ("pure/", schema, tables, 0.0, "scores"),
+            ("null/", holed, (gone,), delta, "scores"),
+            ("pure/null/", holed, (gone,), 0.0, "scores"),
             ("bins/", schema, binned, delta, "bins"),
             ("pure/bins/", schema, binned, 0.0, "bins"),
             ("items/", sets, (baskets,), delta, "scores"),

@@ -148,6 +148,12 @@ def labelled(neighbours: Neighbours, kind: Kind = Kind.CATEGORY) -> Schema:
     return Schema(columns=columns, unit=ROW, neighbours=neighbours, label="y")
 
 
+def keeping_null(schema: Schema) -> Schema:
+    """The same, with numbers that stay missing where they cannot be read."""
+    columns = [replace(one, missing="null") if one.is_numeric else one for one in schema.columns]
+    return replace(schema, columns=tuple(columns))
+
+
 def mixed(neighbours: Neighbours) -> Schema:
     """Two numbers and two categories, of three and of two levels."""
     columns = (

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adumbra.audit.pairs import keeping_null
 from adumbra.data.schema import Column, ItemSpec, Schema
 from adumbra.data.schema import Kind as ColumnKind
 from adumbra.mechanisms import dppro, jl_laplace, lda, pca, ron_gauss, topk
@@ -123,6 +124,7 @@ def _synthesizers(
         ("lda", "lda", schema, {"synthetic_rows": 5}, 0.0),
         ("moments", "moments", schema, {"sample_rows": 5}, 1e-6),
         ("moments-pure", "moments", schema, {"sample_rows": 5, "numbers": "scores"}, 0.0),
+        ("moments-null", "moments", keeping_null(schema), {"sample_rows": 5}, 1e-6),
     ]
 
 
