@@ -73,6 +73,13 @@ def test_class_means_are_shrunk_along_the_covariance():
     assert not shrink_means(np.zeros((2, 5)), np.ones(2), np.eye(5), 1.0, 0.1).any()
 
 
+def test_means_stay_where_the_trace_drowns():
+    sums = np.array([[3.0, -1.0], [1.0, 5.0]])
+    kept = shrink_means(sums, np.array([1.0, 3.0]), np.diag([1.0, -1.5]), 1.0, 1.0)
+    assert np.allclose(kept[0] - kept[1], sums[0] - sums[1] / 3.0)
+    assert np.allclose(np.array([1.0, 3.0]) @ kept, 0.0)
+
+
 def test_a_small_class_is_drawn_further_in():
     rng = np.random.default_rng(7)
     truth = rng.normal(size=(8, 40))

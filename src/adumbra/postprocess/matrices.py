@@ -49,15 +49,19 @@ def shrink_means(sums: Array, sizes: Array, covariance: Array, sigma: float, ent
     v is the direction's own variance; a and b are the likeliest for the noisy sums. A small class has
     noisier means and is drawn further in. Noise of standard deviation `entry` in the covariance tilts
     its directions, so that means spill from those above the noise edge into the others; what that
-    explains counts as noise there.
+    explains counts as noise there. Where even the covariance's trace drowns, nothing tells means from
+    noise, and they stay as they are.
     """
     classes, total = len(sizes), float(sizes.sum())
     if classes < 2:
         return np.zeros_like(sums)
     shares = sizes / total
     observed = sums / sizes[:, None]
+    centred = observed - shares @ observed
+    if np.trace(covariance) <= 0.0:
+        return np.asarray(centred)
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
-    along = (observed - shares @ observed) @ vectors
+    along = centred @ vectors
     # Variances of a centred mean: of independent noise, and of independent classes of variance 1.
     own = np.maximum(sigma**2 * (1.0 / sizes**2 - 2.0 / (sizes * total) + classes / total**2), _TINY)
     spread = 1.0 - 2.0 * shares + float(shares @ shares)
