@@ -31,15 +31,8 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms.base import Calibrated, Draft, Noise, Plan, calibrate_gaussian, calibrate_laplace
-from adumbra.mechanisms.moments_model import (
-    Found,
-    GramNoise,
-    MomentsModel,
-    build_model,
-    read_centre,
-    read_marginals,
-    synthesize,
-)
+from adumbra.mechanisms.moments_marginals import read_centre, read_marginals
+from adumbra.mechanisms.moments_model import Found, GramNoise, MomentsModel, build_model, synthesize
 from adumbra.mechanisms.moments_plan import (
     BLOCK_WIDTH,
     GRAM,

@@ -1,8 +1,8 @@
-"""From noisy histograms and a noisy Gram to a model, and from the model to a table.
+"""From one-way laws and a noisy Gram to a model, and from the model to a table.
 
-Post-processing only: every argument is public or paid for. In order: marginals (denoised at the known
-noise), the centre they imply, class means and the covariance within classes (shrunk at the noise edge),
-the latent model calibrated to both, synthetic rows in the schema's own columns and types.
+Post-processing only: every argument is public or paid for. In order: class means and the covariance
+within classes (shrunk at the noise edge), the latent model calibrated to both and to the laws, synthetic
+rows in the schema's own columns and types.
 """
 
 import math
@@ -12,44 +12,20 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.schema import Schema
-from adumbra.mechanisms.moments_plan import BIN_PARTS, Design, Feature
+from adumbra.mechanisms.moments_marginals import Marginals, score_values
+from adumbra.mechanisms.moments_plan import Design, Feature
 from adumbra.mechanisms.moments_rows import Centre
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.decode import column_array, keep_orders
 from adumbra.postprocess.latent import Block, Decoded, LatentModel, calibrate, latent_model, sample
-from adumbra.postprocess.marginals import (
-    cell_limits,
-    cell_means,
-    denoise_columns,
-    fill,
-    heard,
-    merge_cells,
-    merge_rare,
-    project_simplex,
-)
+from adumbra.postprocess.marginals import cell_limits, fill, project_simplex
 from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
 
-_HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
-_BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
 _CALIBRATION_ROWS = 8192
 _LEVEL_ROUNDS = 6  # of calibration, where there are categories
 _WIDE, _NARROW = 400, 128  # latent columns: more take one round; more numbers take none
-_LEVEL_VARIANCE = 0.25  # a number is scaled to the variance of a balanced level ...
-_LEAST_VARIANCE = 1e-4  # ... if it varies at all
 _LEAST_CHUNK = 4096  # rows that show the margins together
 _SAMPLE_VALUES = 2**26  # latent values drawn at once
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marginals:
-    """One-way laws after denoising."""
-
-    rows: float  # the number of rows: public, or from the noisy histograms
-    sigma: float  # standard deviation of a histogram's cell
-    class_shares: Array = field(repr=False)
-    laws: tuple[Array, ...] = field(
-        repr=False
-    )  # number: cells; category: classes x cells, rows are laws
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,105 +38,6 @@ class GramNoise:
     class_sigma: float  # standard deviation of an entry of class_sums
     class_counts: Array = field(repr=False)  # L, from the tail's diagonal
     count_sigma: float  # standard deviation of a class count
-
-
-def read_marginals(plan: Design, histograms: list[Array], sigma: float, rows: int | None) -> Marginals:
-    """Noisy histograms to laws; sigma is the standard deviation of a cell."""
-    total = float(rows) if rows is not None else max(_total(histograms), 1.0)
-    shares = np.ones(1) if plan.label is None else project_simplex(histograms[-1], total) / total
-    laws: list[Array] = []
-    lacking: list[Array] = []  # of each number that may be missing: the shares of present and missing
-    counted = zip(plan.columns, histograms, strict=False)
-    measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
-    numbers = [h[0, : f.cells] for f, h in measured if not f.is_levels]
-    cleaned = iter(denoise_columns(numbers, sigma))
-    for feature, histogram in measured:
-        own = total
-        if feature.missing is not None:
-            absent = min(max(float(histogram[:, feature.cells].sum()), 0.0), total)
-            lacking.append(np.array([total - absent, absent]) / total)
-            own = max(total - absent, 1.0)
-        if not feature.is_levels:
-            laws.append(project_simplex(next(cleaned), own) / own)
-            continue
-        joint = histogram[:, : feature.cells]
-        is_heard = heard(joint, sigma, _HEARD) if feature.edges is not None else slice(None)
-        law = np.zeros_like(joint)
-        law[:, is_heard] = _conditional(joint[:, is_heard], shares, own, sigma)
-        laws.append(law)
-    return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=(*laws, *lacking))
-
-
-def _total(histograms: list[Array]) -> float:
-    """The number of rows from all histograms: each one's total, weighted by its precision."""
-    weights = np.array([1.0 / len(h) for h in histograms])
-    totals = np.array([h.sum() for h in histograms])
-    return float(weights @ totals / weights.sum())
-
-
-def _conditional(joint: Array, shares: Array, total: float, sigma: float) -> Array:
-    """The law of a category in each class, drawn toward independence where cells drown in noise."""
-    classes, cells = joint.shape
-    pooled = project_simplex(joint.sum(axis=0), total) / total
-    expected = total / (classes * cells)
-    weight = expected**2 / (expected**2 + sigma**2)
-    counts = project_simplex(joint, shares * total)
-    sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
-    laws = weight * counts / sizes + (1.0 - weight) * pooled
-    laws = np.where(counts.sum(axis=1, keepdims=True) > 0, laws, pooled)
-    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
-
-
-def read_centre(plan: Design, marginals: Marginals, sigma: float) -> Centre:
-    """Where rows are centred, and which cells of a binned number are one column."""
-    starts, groups, means, scales = [], [], [], []
-    width = 0
-    is_plain = all(feature.edges is not None for feature in plan.features)
-    for feature, law in zip(plan.features, marginals.laws, strict=True):
-        starts.append(width)
-        if feature.is_levels:
-            pooled = marginals.class_shares @ law
-            least = _BIN_SIGMAS * sigma * math.sqrt(plan.classes)
-            if feature.edges is not None:
-                group = merge_cells(pooled * marginals.rows, BIN_PARTS, least)
-            else:
-                group = merge_rare(pooled * marginals.rows, least)
-            means.append(np.bincount(group, pooled))
-        else:
-            group = np.empty(0, np.int64)
-            means.append(np.array([law @ score_values(feature)]))
-        scale = 1.0 if is_plain else number_scale(feature, law, sigma / marginals.rows)
-        scales.append(np.full(len(means[-1]), scale))
-        groups.append(group)
-        width += len(means[-1])
-    return Centre(
-        starts=tuple(starts),
-        groups=tuple(groups),
-        means=np.concatenate(means),
-        scales=np.concatenate(scales),
-    )
-
-
-def number_scale(feature: Feature, law: Array, noise: float) -> float:
-    """The factor that makes a number vary like a level; `noise` is that of a cell's share.
-
-    A number inside generous bounds hardly varies, and would drown beside levels (numbers alone keep
-    their own units). The error of the histogram's variance is added: no factor shall follow noise.
-    """
-    if feature.is_levels or feature.edges is None:
-        return 1.0
-    values = score_values(feature)
-    squares = (values - law @ values) ** 2
-    error = noise * float(np.linalg.norm(squares))
-    return math.sqrt(_LEVEL_VARIANCE / max(float(law @ squares) + error, _LEAST_VARIANCE))
-
-
-def score_values(feature: Feature) -> Array:
-    """The scaled value (0 to 1) of each cell of a number or of a pair of levels."""
-    if feature.edges is None:
-        return np.arange(feature.cells, dtype=np.float64)
-    middle = cell_means(feature.edges, feature.is_integer)
-    return np.asarray(np.clip((middle - feature.lower) / (feature.upper - feature.lower), 0.0, 1.0))
 
 
 def grouped(law: Array, groups: Ints) -> Array:
