@@ -24,8 +24,8 @@ MOST_CLASSES = 64  # a label with more levels is an ordinary column
 BLOCK_WIDTH = 3_000  # wider Grams are cut into blocks of this many encoded columns
 RADIUS_CELLS = 64
 SCORE_CELLS, FINE_CELLS, BIN_PARTS = 16, 32, 8
-MOST_SCORE_CELLS = 128  # numbers have twice the cells, and again, up to this many ...
-QUIET_CELL = 0.05  # ... while the noise of a cell stays below this part of its expected rows
+MOST_SCORE_CELLS = 32  # numbers have this many (more would not stay in the processor's cache) ...
+QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its expected rows
 MOST_BINNED = 16  # numbers are cut into bins beside as many categories, if at most this many ...
 BINNED_NOISE = 8.0  # ... and the noise of a pair's cell is below this many times its expected count
 CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
@@ -197,10 +197,8 @@ def _histogram_share(config: MomentsConfig, features: tuple[Feature, ...], rows:
 
 def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:
     """Equal cells of a number: more, the less noise a histogram has."""
-    sigma, cells = math.sqrt(2.0 * (columns + 1) / 0.4) / rough_mu(config), SCORE_CELLS
-    while cells < MOST_SCORE_CELLS and 2.0 * cells * sigma <= QUIET_CELL * rows:
-        cells *= 2
-    return cells
+    sigma = math.sqrt(2.0 * (columns + 1) / 0.4) / rough_mu(config)
+    return MOST_SCORE_CELLS if MOST_SCORE_CELLS * sigma <= QUIET_CELL * rows else SCORE_CELLS
 
 
 def _features(

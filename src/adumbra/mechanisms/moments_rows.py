@@ -95,7 +95,8 @@ def centred(batch: Batch | SetBatch, plan: Design, centre: Centre, lower: float)
             own = slice(start, start + (width if feature.is_levels else 1))
             rows[values[:, feature.index] == feature.missing, own] = centre.means[own]
     rows -= centre.means
-    rows *= centre.scales
+    if np.any(centre.scales != 1.0):
+        rows *= centre.scales
     return rows, labels_of(values, plan, lower)
 
 
