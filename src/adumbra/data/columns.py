@@ -1,9 +1,10 @@
-"""One Arrow column to float64 by its declaration: total, silent, within bounds.
+"""One Arrow column to float64 by its declaration: total, silent, finite.
 
 Unreadable is whatever is null, NaN, infinite, not a number, or no declared category; it becomes
-`Column.fill`. Each cell is read on its own: no cell's reading depends on another cell, nor on the type
-that all cells of a column share. A truth, a number and a text that says one have the same value (`true`,
-`1`, `1.0`, `"True"` and `"1.0"` are 1), so a wider type, chosen for the sake of one cell, changes none.
+`Column.fill`, which alone may lie above the bounds (`missing = "null"`). Each cell is read on its own: no
+cell's reading depends on another cell, nor on the type that all cells of a column share. A truth, a
+number and a text that says one have the same value (`true`, `1`, `1.0`, `"True"` and `"1.0"` are 1), so a
+wider type, chosen for the sake of one cell, changes none.
 
 Proof       columns.proof.md, of `fill_column`, `fill_values`, `read_numbers`.
 """
@@ -69,7 +70,7 @@ def is_text(storage: pa.DataType) -> bool:
 
 
 def fill_column(column: Column, array: pa.Array, out: Array) -> None:
-    """Write the column's values for one piece of rows into `out` (finite, filled, within bounds)."""
+    """Write the column's values for one piece of rows into `out`: within bounds, or its fill."""
     plain = _plain(array)
     if column.is_numeric:
         _write_numbers(column, read_numbers(plain), out)

@@ -95,33 +95,17 @@ def _directions(values: Array, entry: float) -> tuple[Array, Array]:
 
     A noisy eigenvalue w above the edge comes from l = (w + sqrt(w^2 - edge^2)) / 2; the squared sine of
     its tilt is (edge / 2 l)^2, spread over the other directions. It does no harm where these vary as
-    much as l. Below the edge all directions vary alike; if none is above, by what is expected of a
-    direction found in so much noise.
+    much as l. Below the edge all directions vary alike.
     """
     width = len(values)
     edge = noise_edge(entry, width)
     is_above = values > edge
     shrunk = np.sqrt(np.maximum(values**2 - edge**2, 0.0)) * is_above
     rest = max(float(values.sum() - shrunk.sum()), 0.0) / max(int((~is_above).sum()), 1)
-    if not is_above.any():
-        return np.maximum(_expected(values, entry), rest), np.zeros(width)
     true = np.where(is_above, (values + shrunk) / 2.0, 1.0)
     harm = np.maximum(1.0 - rest / np.maximum(true, _TINY), 0.0) ** 2
     tilt = np.where(is_above, (edge / (2.0 * true)) ** 2 * harm / width, 0.0)
     return np.maximum(shrunk, rest), tilt
-
-
-def _expected(values: Array, entry: float) -> Array:
-    """The expected variance along each direction of a matrix in Wigner noise (Bun et al. 2017).
-
-    w - 2 s^2 Re g(w), with s^2 = width entry^2 and g the (smoothed) Stieltjes transform of the values.
-    """
-    width = len(values)
-    power = width * entry**2
-    smooth = max(4.0 * power / width, _TINY)
-    gaps = values[:, None] - values[None, :]
-    transform = (gaps / (gaps**2 + smooth)).mean(axis=1)
-    return np.asarray(np.maximum.accumulate(values - 2.0 * power * transform))
 
 
 def root(covariance: Array) -> Array:
