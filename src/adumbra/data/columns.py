@@ -1,10 +1,10 @@
 """One Arrow column to float64 by its declaration: total, silent, finite.
 
 Unreadable is whatever is null, NaN, infinite, not a number, or no declared category; it becomes
-`Column.fill`, which alone may lie above the bounds (`missing = "null"`). Each cell is read on its own: no
-cell's reading depends on another cell, nor on the type that all cells of a column share. A truth, a
-number and a text that says one have the same value (`true`, `1`, `1.0`, `"True"` and `"1.0"` are 1), so a
-wider type, chosen for the sake of one cell, changes none.
+`Column.fill`, which alone may lie above the bounds (`missing = "null"`). Each cell is read on its own:
+no cell's reading depends on another cell, nor on the type that all cells of a column share. A truth, a
+number and a text that says one have the same value (`true`, `1`, `1.0`, `"True"` and `"1.0"` are 1), so
+a wider type, chosen for the sake of one cell, changes none.
 
 Proof       columns.proof.md, of `fill_column`, `fill_values`, `read_numbers`.
 """
