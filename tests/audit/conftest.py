@@ -18,12 +18,12 @@ def pytest_terminal_summary(terminalreporter) -> None:
         )
         for epsilon in sorted({one["claimed"] for one in gauss}):
             shares = [
-                (one["at_99"] / epsilon, one["name"]) for one in gauss if one["claimed"] == epsilon
+                (one["proven"] / epsilon, one["name"]) for one in gauss if one["claimed"] == epsilon
             ]
             share, name = min(shares)
             lines.append(
                 f"the {len(shares)} Gaussian ones of epsilon {epsilon:g}: at least {share:.3f} of it is "
-                f"proven at 99 % (least: {name})"
+                f"proven at 1 - 1e-9 (least: {name})"
             )
     if bugs := told["bug"]:
         lines.append(f"{len(bugs)} planted bugs, each caught by the check that is there for it")

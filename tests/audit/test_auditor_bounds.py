@@ -7,7 +7,15 @@ import pytest
 from scipy.stats import norm
 
 from adumbra.audit.attack import choose_threshold
-from adumbra.audit.bounds import GATE, PRINTED, Counts, epsilon_lower, mu_lower, pure_epsilon_lower
+from adumbra.audit.bounds import (
+    GATE,
+    PRINTED,
+    Counts,
+    epsilon_lower,
+    mu_lower,
+    pure_epsilon_lower,
+    rate_bounds,
+)
 from adumbra.errors import InvalidInput
 from adumbra.privacy.conversion import mu_of
 from support.topk import full
@@ -35,6 +43,28 @@ def test_the_printed_bound_is_wrong_about_as_often_as_it_says():
     rng, mu = np.random.default_rng(1), mu_of(8.0, 1e-6)
     alarms = sum(mu_lower(gaussian_counts(mu, 10**4, rng), PRINTED) > mu for _ in range(1000))
     assert alarms <= 40
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 2.0])
+def test_a_bound_is_wrong_about_as_often_as_it_says_wherever_the_threshold_lies(shift):
+    """Errors of very different sizes; at 90 % 200 alarms in 1000 have a chance below 1e-9."""
+    rng, mu, runs = np.random.default_rng(5), 1.0, 2_000
+    alpha, miss = norm.sf(mu / 2 + shift), norm.cdf(shift - mu / 2)
+    drawn = zip(rng.binomial(runs, alpha, 1000), rng.binomial(runs, 1 - miss, 1000), strict=True)
+    proven = [mu_lower(Counts(before=int(a), after=int(b), runs=runs), 0.9) for a, b in drawn]
+    assert sum(one > mu for one in proven) < 200
+    assert np.median(proven) >= 0.7 * mu
+    if shift == 2.0:  # one error is rare: the sum alone would prove little
+        assert -2 * norm.ppf((alpha + miss) / 2) < 0.2 * mu
+
+
+def test_errors_of_both_tables_are_counted_together():
+    """With equal errors the sum proves more than two bounds at once."""
+    mu, runs = mu_of(1.0, 1e-6), 10**6
+    errors = round(runs * norm.cdf(-mu / 2))
+    apart = -2 * norm.ppf(rate_bounds(errors, runs, (1 - GATE) / 2)[1])
+    proven = mu_lower(Counts(before=errors, after=runs - errors, runs=runs), GATE)
+    assert apart < 0.94 * mu < 0.95 * mu < proven < mu
 
 
 @pytest.mark.parametrize(("short", "runs"), [(0.95, 10**6), (0.9, 10**5), (0.5, 10**4)])
