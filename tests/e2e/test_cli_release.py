@@ -160,7 +160,10 @@ def test_a_changed_byte_fails_verification(place):
         ),
         (["--method", "dppro"], "option n_components: is needed for method=dppro"),
         (["--method", "pca", "-o", "n_components=-1"], "n_components=-1: must be 0 or above"),
-        (["--method", "dppro", "-o", "n_components"], "write name=value"),
+        (
+            ["--method", "dppro", "-o", "n_components"],
+            "n_components: needs a value; write -o n_components=",
+        ),
         (
             ["--method", "dppro", "-o", "n_components=3"],
             "option delta: is needed for method=dppro; add --delta",

@@ -13,6 +13,9 @@ from adumbra.errors import InvalidInput
 if TYPE_CHECKING:
     from adumbra.workflow import Config
 
+BUDGET_FLAGS = ("epsilon", "delta")
+OTHER_FLAGS = ("schema", "ledger", "population", "out", "method", "engine", "before_dp", "about", "data")
+
 
 def config_classes() -> dict[str, type]:
     """The methods by the name that the command line gives them."""
@@ -50,11 +53,14 @@ def make_config(method: str, epsilon: float, delta: float | None, options: list[
     if delta is not None:
         values["delta"] = delta
     faults = []
+    given: set[str] = set()
     for option in options:
         name, equals, text = option.partition("=")
         name = name.strip().replace("-", "_")
-        if not equals or name not in fields:
-            faults.append(_unknown_option(method, option if not equals else name, sorted(fields)))
+        fault = _name_fault(method, name, sorted(fields), valued=bool(equals), again=name in given)
+        given.add(name)
+        if fault is not None:
+            faults.append(fault)
             continue
         try:
             values[name] = _parse(text.strip(), hints[name])
@@ -85,10 +91,17 @@ def describe_options(method: str) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def _unknown_option(method: str, name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-    return f"option {name}: is not an option of method={method} (write name=value); {hint}"
+def _name_fault(method: str, name: str, known: list[str], *, valued: bool, again: bool) -> str | None:
+    """Why an option of this name cannot be taken; two ways to say one thing could contradict."""
+    if name in BUDGET_FLAGS or (name in OTHER_FLAGS and name not in known):
+        return f"option {name}: has a flag of its own; give --{name.replace('_', '-')}"
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        return f"option {name}: is not an option of method={method} (write name=value); {hint}"
+    if not valued:
+        return f"option {name}: needs a value; write -o {name}=..."
+    return f"option {name}: is given twice; give it once" if again else None
 
 
 def _parse(text: str, hint: object) -> object:
