@@ -38,7 +38,7 @@ def test_a_draft_becomes_a_schema(data, tmp_path):
     assert target.read_text() == printed.output
     again = invoke("draft", data, "--out", target)
     assert isinstance(again.exception, InvalidInput)
-    assert "is there already" in str(again.exception)
+    assert "exists already; choose another name or give --force" in str(again.exception)
     assert invoke("draft", data, "--out", target, "--force").exit_code == 0
     unfinished = invoke("check", target)
     assert isinstance(unfinished.exception, SchemaError)

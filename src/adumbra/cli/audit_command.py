@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adumbra.cli.flags import AsJson, Force, require_new_file
+
 if TYPE_CHECKING:
     from adumbra.audit.attack import Attack
     from adumbra.audit.mutants import Verdict
@@ -53,7 +55,8 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
         Path | None,
         typer.Option("--figure", help="Also draw claimed against proven (.svg, .png, .pdf)."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+    force: Force = False,
+    json: AsJson = False,
 ) -> None:
     """Attack every claim of this package on tables made for it; no data of yours is touched.
 
@@ -82,6 +85,7 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
         from adumbra.audit.figure import draw_attacks, require_place
 
         require_place(figure)
+        require_new_file("figure", figure, force=force)
     results = _attack(method, epsilon, delta, runs or RUNS, quiet=json)
     _show_results(results, json=json)
     if figure is not None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from adumbra.cli.flags import Force, require_new_file
+
 if TYPE_CHECKING:
     from adumbra.workflow import Config
 
@@ -26,14 +28,26 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
     shadows: Annotated[
         int, typer.Option("--shadows", min=0, help="Shadow releases of each kind; 0: none.")
     ] = 60,
-    json: Annotated[bool, typer.Option("--json", help="Also print the scores as JSON.")] = False,
+    force: Force = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="With --internal: print the scores as JSON.")
+    ] = False,
 ) -> None:
     """Write the page of a release, or the internal page of empirical attacks on it."""
     from adumbra.errors import require
     from adumbra.release.storage import load
 
     inside = out.resolve().is_relative_to(folder.resolve())
-    require(not inside, f"out={out}: lies in the release; an internal page may never be published")
+    why = "an internal page may never be published" if internal else "it would no longer verify"
+    require(not inside, f"out={out}: lies in the release; {why}; choose another place")
+    rows = {"--data": data, "--holdout": holdout, "--schema": schema}
+    given = [flag for flag, value in rows.items() if value is not None]
+    if internal:
+        require(len(given) == len(rows), "internal: needs --data, --holdout and --schema")
+    require(
+        internal or not given, f"{', '.join(given)}: only with --internal; the public page reads no rows"
+    )
+    require_new_file("out", out, force=force)
     release = load(folder)
     if not internal:
         from adumbra.report.page import render
@@ -41,10 +55,6 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
         out.write_text(render(release.card), encoding="utf-8")
         typer.echo(f"page      {out}")
         return
-    require(
-        data is not None and holdout is not None and schema is not None,
-        "internal: needs --data, --holdout and --schema",
-    )
     from adumbra.audit.internal import attack_release, facts
     from adumbra.data.schema import Schema
     from adumbra.report.internal import render_internal
@@ -58,8 +68,9 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
         shadows=shadows,
     )
     shown = facts(found, release.card)
+    out.unlink(missing_ok=True)
+    out.touch(mode=0o600)  # made from private rows: nobody else's from its first byte on
     out.write_text(render_internal(shown), encoding="utf-8")
-    out.chmod(0o600)  # made from private rows
     if json:
         typer.echo(json_module.dumps(shown, indent=2))
     else:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adumbra.cli.flags import AsJson, Force, require_new_file
+
 if TYPE_CHECKING:
     from adumbra.data.schema import Schema
 
 app = typer.Typer(help="Write and check schemas.", no_args_is_help=True)
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
@@ -20,20 +20,18 @@ def draft(
         Path | None, typer.Option("--out", "-o", help="Write here, not to the screen.")
     ] = None,
     *,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    force: Force = False,
 ) -> None:
     """Draft a schema from column names and storage types; values and statistics are never read."""
     from adumbra.data.schema_text import draft_schema
     from adumbra.data.sources import describe
-    from adumbra.errors import require
 
+    if out is not None:
+        require_new_file("out", out, force=force)
     text = draft_schema(describe(data)[0][1])
     if out is None:
         typer.echo(text, nl=False)
         return
-    require(
-        force or not out.exists(), f"out={str(out)!r}: is there already; choose another name or --force"
-    )
     out.write_text(text, encoding="utf-8")
     typer.echo(f"{out}: drafted; replace every TODO, then run: adumbra schema check {out} {data}")
 
@@ -48,12 +46,15 @@ def check(
         Path | None, typer.Option("--expanded", help="Write the schema with its patterns filled in.")
     ] = None,
     *,
-    as_json: Json = False,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say every fault of a schema at once; with DATA, compare column names and storage types too."""
     from adumbra.data.schema import Schema
     from adumbra.errors import SchemaError, require
 
+    if expanded is not None:
+        require_new_file("expanded", expanded, force=force)
     try:
         declared = Schema.read(schema)
         if data is not None:
