@@ -6,7 +6,7 @@
     │  └─ Unsupported          a combination that has no proof (other unit, other relation, ...)
     ├─ BudgetRefused           exit code 3: asked, left, and the largest request that would pass
     ├─ VerificationFailed      exit code 4: a release or a ledger is not what it claims
-    ├─ LedgerError             the ledger cannot do this now (unknown id, wrong state, busy)
+    ├─ LedgerError             exit code 1: the ledger cannot do this now (wrong state, busy, gone)
     └─ NoiseKeyReused          one noise key met a second value: a defect, never the data's fault
 
 Messages read `name=value: rule; remedy` and hold public values only. No exception carries a value that

@@ -150,3 +150,16 @@ def test_export(book, tmp_path):
     assert (
         said("export", str(tmp_path / "log.parquet"), "--ledger", book, "--private")["public"] is False
     )
+
+
+def test_a_wrong_declaration_is_taken_back_before_a_link(book):
+    words = ("--ledger", book, "--epsilon", "4", "--delta", "1e-6", "--unit", "row")
+    ledger("register", "again", *words, "--neighbours", "replace-one")
+    why = ("--ledger", book, "--reason", "two registers")
+    ledger("declare", "again", "people", *why)
+    with pytest.raises(InvalidInput, match="`adumbra ledger declare again people --withdraw` first"):
+        ledger("link", "again", "--to", "people", *why)
+    assert ledger("declare", "again", "people", "--withdraw", *why).startswith("withdrawn: ")
+    ledger("link", "again", "--to", "people", *why)
+    with pytest.raises(InvalidInput, match="is a child of people, so they share people"):
+        ledger("declare", "again", "people", *why)

@@ -121,15 +121,15 @@ def test_what_does_not_fit_is_refused_with_its_reason(ledger):
         ledger.reserve("gauss", ask(0.1, neighbours=Neighbours.ADD_REMOVE), request={}, source_pin="")
     with pytest.raises(Unsupported, match="takes pure epsilon only"):
         reserve(ledger, "pure", 0.1, delta=1e-6)
-    with pytest.raises(LedgerError, match="population=nobody: not registered"):
+    with pytest.raises(InvalidInput, match="population=nobody: not registered"):
         reserve(ledger, "nobody")
     with pytest.raises(Unsupported, match="its parent pure"):
         ledger.register(Population("x", Unit.ELEMENT, Neighbours.ONE_ELEMENT, 1.0, parent="pure"))
     with pytest.raises(Unsupported, match="its parent pure is pure"):
         register(ledger, "x", 1.0, delta=1e-6, parent="pure")
-    with pytest.raises(LedgerError, match="not registered"):
+    with pytest.raises(InvalidInput, match="not registered"):
         register(ledger, "x", 1.0, parent="nobody")
-    with pytest.raises(LedgerError, match="registered already"):
+    with pytest.raises(InvalidInput, match="registered already"):
         register(ledger, "pure", 1.0)
     assert [each.spent_units for each in ledger.show()] == [0, 0]
 
@@ -243,7 +243,27 @@ def test_a_declaration_names_two_registered_populations(ledger):
     register(ledger, "b")
     with pytest.raises(InvalidInput, match="two different"):
         ledger.declare_different("a", "a", "why")
-    with pytest.raises(LedgerError, match="not registered"):
+    with pytest.raises(InvalidInput, match="not registered"):
         ledger.declare_different("a", "c", "why")
     ledger.declare_different("b", "a", "other hospital")
+    ledger.verify()
+
+
+def test_a_link_and_a_declaration_contradict_each_other(ledger):
+    for name in ("all", "ward", "bed", "other"):
+        register(ledger, name)
+    ledger.link("ward", "all", "a ward of the hospital")
+    ledger.link("bed", "ward", "a bed of the ward")
+    for pair in (("ward", "all"), ("all", "ward"), ("bed", "all")):
+        with pytest.raises(InvalidInput, match="is a child of all, so they share people"):
+            ledger.declare_different(*pair, "other people")
+    ledger.declare_different("bed", "other", "another hospital")
+    head = ledger.head()
+    with pytest.raises(InvalidInput, match="population=bed: was declared to hold other people"):
+        ledger.link("all", "other", "the same people after all")
+    with pytest.raises(InvalidInput, match="not declared different from all; there is nothing to take"):
+        ledger.withdraw_different("bed", "all", "wrong")
+    assert ledger.head() == head
+    ledger.withdraw_different("other", "bed", "it was the same hospital")
+    ledger.link("all", "other", "the same people after all")
     ledger.verify()

@@ -5,11 +5,12 @@ import hashlib
 import numpy as np
 import pytest
 
-from adumbra.errors import InvalidInput, LedgerError
+from adumbra.errors import InvalidInput
 from adumbra.numerics import ROW_BITS
-from adumbra.privacy.ledger import Fingerprint
+from adumbra.privacy.ledger import Fingerprint, Population
 from adumbra.privacy.ledger.fingerprint import ALERT, SKETCH, shared
-from support.ledger import register, reserve
+from adumbra.relations import Neighbours, Unit
+from support.ledger import ask, register, reserve
 
 KEY = b"k" * 32
 WIDTH = 12
@@ -162,7 +163,10 @@ class TestInTheLedger:
             ("a", "b", True),
             ("a", "c", False),
         ]
-        assert "hold the same rows; link them or declare different people" in found[0].sentence()
+        assert found[0].sentence() == (
+            "populations a and b hold the same rows; if they are the same people, run `adumbra ledger "
+            "link a --to b`; if not, say so with `adumbra ledger declare a b`"
+        )
         assert "% of the smaller table's rows" in found[1].sentence()
         assert self.overlaps(ledger, "d") == ()
         ledger.link("b", "a", "the same cohort under a new name")
@@ -172,6 +176,28 @@ class TestInTheLedger:
         assert before.sequence < ledger.head().sequence
         ledger.verify()
 
+    def test_the_advice_can_be_followed(self, ledger):
+        rows = table(6)
+        register(ledger, "a", 1.0, delta=1e-6)
+        register(ledger, "b", 1.0)
+        ledger.register(Population("c", Unit.ROW, Neighbours.ADD_REMOVE, 1.0))
+        self.spend(ledger, "a", rows)
+        self.spend(ledger, "b", rows)
+        entry = ledger.reserve(
+            "c", ask(0.1, neighbours=Neighbours.ADD_REMOVE), request={}, source_pin=""
+        )
+        made = ledger.fingerprint(WIDTH)
+        made.update(rows)
+        ledger.record_fingerprint(entry, made)
+        pure, unlike = (found.sentence() for found in self.overlaps(ledger))
+        assert "run `adumbra ledger link b --to a`" in pure  # a, with a delta, cannot be b's child
+        assert "link" not in unlike
+        assert "one counts row/replace-one, the other row/add-remove, so they cannot share" in unlike
+        assert "spend from one of them only, and quote what both have spent" in unlike
+        ledger.raise_cap("a", 50.0, "two releases of the same people")
+        ledger.link("b", "a", "as advised")
+        assert len(self.overlaps(ledger)) == 1
+
     def test_the_public_chain_does_not_know_of_it(self, ledger):
         register(ledger, "a")
         entry = reserve(ledger, "a")
@@ -180,5 +206,5 @@ class TestInTheLedger:
         made.update(table(9))
         ledger.record_fingerprint(entry, made)
         assert ledger.head() == head
-        with pytest.raises(LedgerError, match="not in this ledger"):
+        with pytest.raises(InvalidInput, match="not in this ledger"):
             ledger.record_fingerprint("nobody", made)

@@ -96,7 +96,7 @@ def test_the_refusal_says_where_it_stands(ledger, tmp_path):
         LedgerError, match="is drawn, must be reserved to become drawn; its noise is never drawn again"
     ):
         ledger.draw(entry, ("rows",))
-    with pytest.raises(LedgerError, match="entry=none: not in this ledger"):
+    with pytest.raises(InvalidInput, match="entry=none: not in this ledger"):
         ledger.draw("none", ("rows",))
 
 

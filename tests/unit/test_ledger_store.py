@@ -26,18 +26,18 @@ def test_a_ledger_file_is_its_owners_alone(tmp_path):
     assert modes.pop("ledger.db") == 0o600
     assert set(modes.values()) <= {0o600}  # the write-ahead log too
     path.chmod(0o640)
-    with pytest.raises(LedgerError, match="mode 0640 lets others read it; run chmod 600"):
+    with pytest.raises(InvalidInput, match="mode 0640 lets others read it; run chmod 600"):
         open_ledger(path)
 
 
 def test_create_never_overwrites_and_leaves_no_draft(location, tmp_path):
     create_ledger(location).close()
-    with pytest.raises(LedgerError, match="exists already"):
+    with pytest.raises(InvalidInput, match="exists already"):
         create_ledger(location)
     (tmp_path / "x").mkdir()
-    with pytest.raises(LedgerError, match="exists already"):
+    with pytest.raises(InvalidInput, match="exists already"):
         create_ledger(tmp_path / "x")
-    with pytest.raises(LedgerError, match="its folder does not exist"):
+    with pytest.raises(InvalidInput, match="its folder does not exist"):
         create_ledger(tmp_path / "no" / "ledger.db")
     assert not list(tmp_path.glob(".*"))
 

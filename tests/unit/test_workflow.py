@@ -178,7 +178,7 @@ def test_a_dry_check_refuses_as_the_release_would_and_charges_nothing(ledger, tm
     with pytest.raises(BudgetRefused, match=r"epsilon=2.1 asked, 2.0 left of 2.0 at delta=1e-06") as no:
         check(2.1)
     assert (no.value.asked, no.value.left, no.value.largest) == (2.1, 2.0, 2.0)
-    with pytest.raises(LedgerError, match="population=nobody: not registered"):
+    with pytest.raises(InvalidInput, match="population=nobody: not registered"):
         check(1.0, "nobody")
     with pytest.raises(InvalidInput, match="no folder can be made there"):
         check(1.0, out="ledger.db/out")

@@ -200,18 +200,23 @@ def link(
 
 
 @app.command()
-def declare(
+def declare(  # noqa: PLR0913, PLR0917 - one argument a flag
     population: Name,
     other: Annotated[str, typer.Argument(help="Another registered population.")],
     ledger: Location,
     reason: Reason,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Take such a declaration back: it was wrong.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Declare that two populations hold different people although their rows look alike."""
     with _opened(ledger) as book:
-        book.declare_different(population, other, reason)
-    facts = {"population": population, "other": other, "declared": "different people"}
-    _say(f"declared: {population} and {other} hold different people", facts, json)
+        (book.withdraw_different if withdraw else book.declare_different)(population, other, reason)
+    what = "not declared different" if withdraw else "different people"
+    facts = {"population": population, "other": other, "declared": what}
+    said = "withdrawn: no longer declared that" if withdraw else "declared:"
+    _say(f"{said} {population} and {other} hold different people", facts, json)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Populations and their budgets: register, charge, raise a cap, link, declare.
+"""Populations and their budgets: register, charge, raise a cap, link.
 
 Every function that changes something runs inside one write transaction, given by its `Chain`.
 
@@ -51,7 +51,7 @@ def lineage(connection: Connection, name: str) -> list[Account]:
             .first()
         )
         if row is None:
-            raise LedgerError(
+            raise InvalidInput(
                 f"population={wanted}: not registered; run `adumbra ledger register {wanted}`"
             )
         found.append(_account(row))
@@ -81,7 +81,7 @@ def register(chain: Chain, population: Population) -> None:
         _require_alike(population, lineage(chain.connection, parent)[0].population)
     taken = select(populations.c.name).where(populations.c.name == population.name)
     if chain.connection.execute(taken).first() is not None:
-        raise LedgerError(f"population={population.name}: registered already; choose another name")
+        raise InvalidInput(f"population={population.name}: registered already; choose another name")
     public = {
         "population": population.name,
         "unit": str(population.unit),
@@ -247,15 +247,6 @@ def _live_guarantees(connection: Connection, name: str) -> list[tuple[str, Priva
     )
     rows = connection.execute(query).all()
     return [(row.id, PrivacyGuarantee.from_dict(json.loads(row.guarantee))) for row in rows]
-
-
-def declare_different(chain: Chain, name: str, other: str, reason: str) -> None:
-    """A steward states that two populations hold different people, and why."""
-    require(name != other, f"population={name}: name two different populations")
-    for each in (name, other):
-        lineage(chain.connection, each)
-    first, second = sorted((name, other))
-    chain.act("declare-different", {"population": first, "other": second, "reason": reason_of(reason)})
 
 
 def reason_of(reason: str) -> str:

@@ -11,7 +11,7 @@ from sqlalchemy import inspect, select
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import accounts, faults, files, protocol, statements, tripwire
+from adumbra.privacy.ledger import accounts, declarations, faults, files, protocol, statements, tripwire
 from adumbra.privacy.ledger.chain import Chain
 from adumbra.privacy.ledger.check import Verified, check
 from adumbra.privacy.ledger.export import write_export
@@ -78,12 +78,18 @@ class Ledger:
     def link(self, population: str, parent: str, reason: str) -> None:
         """Make a population the child of another; what it has spent is charged there too."""
         with self._acts() as chain:
+            declarations.require_undeclared(chain.connection, population, parent)
             accounts.link(chain, population, parent, reason)
 
     def declare_different(self, population: str, other: str, reason: str) -> None:
         """Record that two populations hold different people."""
         with self._acts() as chain:
-            accounts.declare_different(chain, population, other, reason)
+            declarations.declare_different(chain, population, other, reason)
+
+    def withdraw_different(self, population: str, other: str, reason: str) -> None:
+        """Take back a declaration that two populations hold different people."""
+        with self._acts() as chain:
+            declarations.withdraw_different(chain, population, other, reason)
 
     # One spend
 
@@ -219,7 +225,7 @@ class Ledger:
         try:
             with self._store.read() as connection:
                 state = State(protocol.load(connection, entry_id)["state"])
-        except LedgerError:
+        except (InvalidInput, LedgerError):
             return f"entry={entry_id}: stays charged; `adumbra ledger show` tells where it stands"
         return f"entry={entry_id}: is {state} and stays charged; {REMEDY[state]}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import URL, Connection, insert, inspect
 
-from adumbra.errors import LedgerError
+from adumbra.errors import InvalidInput
 from adumbra.privacy.ledger import files
 from adumbra.privacy.ledger.chain import GENESIS, LOGS, Chain
 from adumbra.privacy.ledger.ledger import Ledger
@@ -23,9 +23,9 @@ def create_ledger(location: str | Path) -> Ledger:
         return Ledger(store)
     final = Path(str(url.database))
     if os.path.lexists(final):
-        raise LedgerError(f"ledger={final}: exists already; open it or choose another name")
+        raise InvalidInput(f"ledger={final}: exists already; open it or choose another name")
     if not final.parent.is_dir():
-        raise LedgerError(f"ledger={final}: its folder does not exist")
+        raise InvalidInput(f"ledger={final}: its folder does not exist")
     # Made under a passing name and then linked, so that a crash leaves no half-made ledger.
     draft = final.with_name(f".{final.name}.{os.getpid()}.new")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -68,7 +68,7 @@ def _initialise(store: Store) -> None:
 
 def _require_new(connection: Connection) -> None:
     if inspect(connection).has_table(keys.name):
-        raise LedgerError("ledger: exists already; open it")
+        raise InvalidInput("ledger: exists already; open it")
 
 
 def _write_keys(connection: Connection) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from adumbra.errors import LedgerError, require
+from adumbra.errors import InvalidInput, LedgerError, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import accounts, faults
 from adumbra.privacy.ledger.chain import Chain, canonical
@@ -115,7 +115,7 @@ def load(connection: Connection, entry: str) -> RowMapping:
     """The row of one entry."""
     row = connection.execute(_ENTRY, {"entry": entry}).mappings().first()
     if row is None:
-        raise LedgerError(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
+        raise InvalidInput(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
     return row
 
 

@@ -54,7 +54,8 @@ class Book:
         elif kind == "link":
             self._link(event)
         else:
-            require(kind in ("init", "declare-different"), f"unknown kind {kind}")
+            statements = ("init", "declare-different", "withdraw-different")
+            require(kind in statements, f"unknown kind {kind}")
 
     def _register(self, event: Event, private: Event) -> None:
         name = event["population"]

@@ -168,7 +168,7 @@ def check_file(url: URL) -> None:
         raise InvalidInput(f"ledger={path}: is not a ledger; name the file that `ledger init` made")
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
-        raise LedgerError(f"ledger={path}: mode {mode:04o} lets others read it; run chmod 600 on it")
+        raise InvalidInput(f"ledger={path}: mode {mode:04o} lets others read it; run chmod 600 on it")
 
 
 def _is_sqlite(path: Path) -> bool:

@@ -128,14 +128,12 @@ class Overlap:
     other: str
     share: float  # estimated part of the smaller table that is also in the other
     is_same: bool  # the two tables hold exactly the same rows
+    remedy: str  # what the steward can do about it
 
     def sentence(self) -> str:
         """For the steward's eyes only."""
         what = "the same rows" if self.is_same else f"about {self.share:.0%} of the smaller table's rows"
-        return (
-            f"populations {self.population} and {self.other} hold {what}; "
-            "link them or declare different people"
-        )
+        return f"populations {self.population} and {self.other} hold {what}; {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
