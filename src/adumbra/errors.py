@@ -9,6 +9,8 @@
     ├─ LedgerError             exit code 1: the ledger cannot do this now (wrong state, busy, gone)
     └─ NoiseKeyReused          one noise key met a second value: a defect, never the data's fault
 
+    PrivacyCostWarning         an estimator is about to pay again for rows it may have released before
+
 Messages read `name=value: rule; remedy` and hold public values only. No exception carries a value that
 was read from a private row, neither in its text nor as an attribute.
 """
@@ -73,6 +75,10 @@ class LedgerError(AdumbraError):
 
 class NoiseKeyReused(AdumbraError):
     """The same noise key was used for another value, scale or shape."""
+
+
+class PrivacyCostWarning(UserWarning):
+    """A further release is about to be paid for; made an error, it stops before the payment."""
 
 
 def require(rule: bool, message: str) -> None:

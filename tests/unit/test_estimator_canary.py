@@ -25,7 +25,7 @@ def test_cells_that_are_no_numbers_become_missing():
 def test_no_estimator_shows_a_cell():
     rows = [[0.1, 0.2, 0.3] for _ in range(50)]
     rows[7] = [CANARY, None, 10**400]
-    DPPro(n_components=2, epsilon=1.0, delta=1e-6, unit="row", bounds=(0, 1)).fit(rows)
+    DPPro(n_components=2, epsilon=1.0, delta=1e-6, unit="row", bounds=(0, 1)).fit_transform(rows)
     RONGauss(n_components=2, epsilon=1.0, bounds=(0, 1)).fit(rows)
     targets = [0.5] * 50
     targets[3] = CANARY

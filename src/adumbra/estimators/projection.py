@@ -1,27 +1,32 @@
 """`DPPro` and `JLLaplace` for arrays: released rows, and distances read off them.
 
 Rows are encoded by their declared bounds (each column to [-1/2, 1/2]) before they are projected;
-released rows and distances are in that unit. Every `fit`, `fit_transform` and `transform` is a release
-of the rows it is given and is charged to `guarantee_`.
+released rows and distances are in that unit. `fit` learns public facts only and costs nothing, as in
+scikit-learn's own random projections; `transform` and `fit_transform` are releases of the rows they are
+given and are charged to `guarantee_`.
 """
 
+import warnings
 from typing import Literal, Self, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
+from adumbra.data.schema import Schema
 from adumbra.data.sources import open_source
-from adumbra.errors import InvalidInput, require
+from adumbra.errors import InvalidInput, PrivacyCostWarning, require
 from adumbra.estimators._base import PrivateEstimator, numeric_schema
 from adumbra.estimators._inputs import Bounds, as_numbers
-from adumbra.mechanisms.base import Draft
-from adumbra.mechanisms.dppro import DPProConfig
+from adumbra.mechanisms.dppro import DPProConfig, draw_matrix
 from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+from adumbra.mechanisms.projected import row_space
 from adumbra.numerics import Array
 from adumbra.postprocess.distances import DistanceModel, block_distances
 from adumbra.relations import Neighbours, Unit
+from adumbra.workflow import plan
 
 
 class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
@@ -29,24 +34,63 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEsti
 
     unit: str
     bounds: Bounds | None
+    released_: Array
     noise_scale_: float
     distance_model_: DistanceModel
 
     def _config(self) -> DPProConfig | JLLaplaceConfig:
         raise NotImplementedError
 
-    def _release(self, x: ArrayLike, *, is_new: bool) -> tuple[Array, Draft]:
-        """Pay for and draw a release of these rows, in encoded units."""
-        require(self.unit in ("row", "element"), f"unit={self.unit}: must be 'row' or 'element'")
-        unit = Unit(self.unit)
-        neighbours = Neighbours.REPLACE_ONE if unit is Unit.ROW else Neighbours.ONE_ELEMENT
-        values = as_numbers(x)
-        if is_new:
-            self._note_features(x, values.shape[1])
-        else:
-            self._require_features(x, values)
-        schema = numeric_schema(values.shape[1], self.bounds, unit, neighbours)
-        planned, draft = self._pay_and_draw(open_source(values, schema), self._config())
+    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
+        """Learn the shape of X and check the settings; no cell is used, nothing is released or paid.
+
+        Parameters
+        ----------
+        X : rows x columns: array, list of rows, or table
+        y : ignored
+
+        Raises
+        ------
+        InvalidInput, if a setting or the shape of X breaks a rule.
+        """
+        values = as_numbers(X)
+        require(len(values) > 0, "X with 0 rows: nothing to release; give at least one row")
+        schema, config = self._schema(values.shape[1]), self._config()
+        plan(config, schema)
+        self._note_features(X, values.shape[1])
+        self._n_features_out = self.n_components
+        self._note_matrix(schema)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: object = None) -> Array:  # noqa: ARG002
+        """Fit, then pay for and release the rows of X: `fit(X).transform(X)` at the same price."""
+        return self.fit(X).transform(X)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Pay for a release of the rows of X, and return it.
+
+        Each call adds to `guarantee_` and draws noise of its own. From the second on it warns
+        first (`PrivacyCostWarning`): rows released before are in `released_`, and cost nothing more.
+
+        Parameters
+        ----------
+        X : rows x columns, as in `fit`
+
+        Returns
+        -------
+        One released row of `n_components` numbers for each row of X, in encoded units.
+
+        Raises
+        ------
+        InvalidInput, before anything is paid.
+        """
+        self._require_fitted()
+        values = as_numbers(X)
+        self._require_features(X, values)
+        source, config = open_source(values, self._schema(values.shape[1])), self._config()
+        if hasattr(self, "guarantee_"):
+            self._warn_of_the_price()
+        planned, draft = self._pay_and_draw(source, config)
         facts = draft.facts["distances"]
         if not isinstance(facts, dict):
             raise InvalidInput("distances: absent from the draft")
@@ -57,22 +101,29 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEsti
         self.noise_scale_ = (draft.noise or planned.noise)[0].scale * model.unit
         # In encoded units the model's own unit is 1: the noise is scaled instead of every distance.
         self.distance_model_ = model.in_encoded_units()
-        return np.concatenate(parts) * model.unit, draft
+        self.released_ = np.concatenate(parts) * model.unit
+        return self.released_
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
-        """Release the rows of X and keep the release as `released_`."""
-        self.released_, _ = self._release(X, is_new=True)
-        self._n_features_out = self.released_.shape[1]
-        return self
+    def _schema(self, width: int) -> Schema:
+        require(self.unit in ("row", "element"), f"unit={self.unit}: must be 'row' or 'element'")
+        unit = Unit(self.unit)
+        neighbours = Neighbours.REPLACE_ONE if unit is Unit.ROW else Neighbours.ONE_ELEMENT
+        return numeric_schema(width, self.bounds, unit, neighbours)
 
-    def fit_transform(self, X: ArrayLike, y: object = None) -> Array:  # noqa: ARG002
-        """Release the rows of X, one released row for each."""
-        return self.fit(X).released_
+    def _note_matrix(self, schema: Schema) -> None:
+        """Keep the matrix, if it is public."""
 
-    def transform(self, X: ArrayLike) -> Array:
-        """Release other rows with the same settings; charged like a fit."""
-        self._require_fitted()
-        return self._release(X, is_new=False)[0]
+    def _warn_of_the_price(self) -> None:
+        name = type(self).__name__
+        text = (
+            f"this {name} has released rows before ({self.guarantee_.sentence()}); this transform is a "
+            "further release and adds to guarantee_. Rows that were released stay in `released_`: use "
+            "those instead of transforming them again"
+        )
+        warnings.warn(text, PrivacyCostWarning, stacklevel=3)
+
+    def _require_fitted(self) -> None:
+        check_is_fitted(self, "n_features_in_")
 
     @overload
     def squared_distances(
@@ -86,7 +137,7 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEsti
         self, P: Array, Q: Array | None = None, *, return_std: bool = False
     ) -> Array | tuple[Array, Array]:
         """Unbiased squared distances of released rows P with Q (or P), and their standard errors."""
-        self._require_fitted()
+        check_is_fitted(self, "distance_model_")
         distances = block_distances(self.distance_model_, P, P if Q is None else Q)
         return (distances, self.distance_model_.standard_error(distances)) if return_std else distances
 
@@ -125,10 +176,9 @@ class DPPro(_Projection):
             matrix_seed=self.matrix_seed,
         )
 
-    def _release(self, x: ArrayLike, *, is_new: bool) -> tuple[Array, Draft]:
-        released, draft = super()._release(x, is_new=is_new)
-        self.components_ = np.asarray(draft.arrays["projection"], dtype=np.float64)
-        return released, draft
+    def _note_matrix(self, schema: Schema) -> None:
+        matrix = draw_matrix(self._config(), row_space(schema, self.row_norm))
+        self.components_: Array = matrix.to_float()
 
 
 class JLLaplace(_Projection):
