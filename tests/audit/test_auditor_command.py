@@ -40,8 +40,9 @@ def test_planted_bugs_are_named():
 def test_a_replay_counts_its_pairs():
     done = audit("--replay", "--method", "jl-laplace", "--runs", 10, "--json")
     shown = json.loads(done.stdout)
-    assert (shown["pairs"], shown["hostile"], shown["differing"]) == (20, 10, 0)
-    assert {one["kind"] for one in shown["kinds"]} == {"jl-laplace/row", "jl-laplace/element"}
+    assert (shown["pairs"], shown["hostile"], shown["differing"]) == (40, 20, 0)
+    units = {f"jl-laplace/{unit}{of}" for unit in ("row", "element") for of in ("", "/items")}
+    assert {one["kind"] for one in shown["kinds"]} == units
 
 
 @pytest.mark.parametrize(

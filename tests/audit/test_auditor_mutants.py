@@ -24,7 +24,7 @@ def test_a_planted_bug_is_caught(mutant, record_property):
 
 def test_every_check_has_a_bug_that_it_alone_is_there_for():
     checks = {mutant.check for mutant in MUTANTS}
-    assert checks == {"replay", "sensitivity", "attack", "grid", "freshness", "secrets"}
+    assert checks == {"replay", "sensitivity", "attack", "grid", "freshness", "secrets", "engine"}
 
 
 def test_there_are_twenty_or_more_with_names_of_their_own():

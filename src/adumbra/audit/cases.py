@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from adumbra.audit.pairs import (
     ADD,
     ELEMENT,
     MANY,
+    MANY_ITEMS,
     REPLACE,
     ROW,
     VERY_MANY,
@@ -28,16 +30,19 @@ from adumbra.audit.pairs import (
     longest_projected,
     mixed,
     numbers,
+    opposite_sets,
     projected_rows,
     replaced,
     two_heaps,
 )
 from adumbra.audit.topk_cases import topk_cases
-from adumbra.data.matrices import FAMILIES
+from adumbra.data.matrices import FAMILIES, PublicMatrix, public_matrix
 from adumbra.data.schema import ItemSpec, Kind, Schema
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms import dppro, jl_laplace, lda, moments, pca, ron_gauss, topk
 from adumbra.mechanisms.moments_plan import MomentsConfig
+from adumbra.mechanisms.projected import row_space
+from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours
 
 DELTA = 1e-6
@@ -107,7 +112,41 @@ def _projections(epsilon: float, delta: float) -> list[Case]:
         Case(name="dppro/row", module=dppro, config=gauss, schema=row, tables=opposite),
         Case(name="jl-laplace/element", module=jl_laplace, config=pure, schema=element, tables=cells),
         Case(name="jl-laplace/row", module=jl_laplace, config=short, schema=row, tables=anywhere),
+        *_projected_kinds(gauss, pure),
     ]
+
+
+def _projected_kinds(gauss: dppro.DPProConfig, pure: jl_laplace.JLLaplaceConfig) -> list[Case]:
+    """Cells of categories, and item sets by row and by item."""
+    kinds = replace(mixed(REPLACE), unit=ELEMENT, neighbours=Neighbours.ONE_ELEMENT)
+    middle = np.zeros(WIDTH)
+    moved = [(2, level) for level in (1.0, 2.0)] + [(3, 1.0)]  # one cell becomes another category
+    cells = tuple(replaced(kinds, 3, middle, middle + np.eye(WIDTH)[at] * to) for at, to in moved)
+    sets = Schema(unit=ROW, neighbours=REPLACE, items=ItemSpec(upper=MANY_ITEMS - 1))
+    by_item = replace(sets, unit=ELEMENT, neighbours=Neighbours.ONE_ELEMENT)
+    one_more = tuple((item_table([[], []]), item_table([[item], []])) for item in range(MANY_ITEMS))
+    by_row, secret = replace(gauss, row_norm=1.0, family="sparse"), replace(pure, row_norm=1.0)
+    public = public_matrix("sparse", MANY_ITEMS, WIDTH, matrix_seed=0)
+    # L2: items that go to one column with a plus against those with a minus; L1: so for all columns
+    one_way = tuple(opposite_sets(public, axis) for axis in np.eye(WIDTH))
+    all_ways = (opposite_sets(_secret_matrix(secret, sets), np.ones(WIDTH)),)
+    made: tuple[tuple[str, ModuleType, Any, Schema, tuple[Tables, ...]], ...] = (
+        ("dppro/element/categories", dppro, gauss, kinds, cells),
+        ("dppro/element/items", dppro, gauss, by_item, one_more),
+        ("dppro/row/items", dppro, by_row, sets, one_way),
+        ("jl-laplace/element/categories", jl_laplace, pure, kinds, cells),
+        ("jl-laplace/element/items", jl_laplace, pure, by_item, one_more),
+        ("jl-laplace/row/items", jl_laplace, secret, sets, all_ways),
+    )
+    return [Case(name=n, module=m, config=c, schema=s, tables=t) for n, m, c, s, t in made]
+
+
+def _secret_matrix(config: jl_laplace.JLLaplaceConfig, schema: Schema) -> PublicMatrix:
+    """The matrix that a recorded release draws: its secret is known here."""
+    planned = jl_laplace.plan(config, schema)
+    grant = fixed_grant(0, planned.guarantee, planned.purposes)
+    space = row_space(schema, config.row_norm)
+    return jl_laplace.draw_matrix(config, space, grant.key(jl_laplace.MATRIX))
 
 
 def _ron_gauss(epsilon: float, delta: float) -> list[Case]:

@@ -6,6 +6,7 @@ attack         the lower bound stays below the claim
 grid           released numbers are multiples of the grid on the card
 freshness      two grants share no noise, and neither do two purposes of one
 secrets        neither the grant's secret nor a secret matrix is in the release
+engine         the production engine releases the same bytes as the plain loop that is attacked
 guard          the product itself refused to go on
 """
 
@@ -20,6 +21,7 @@ from adumbra.audit.attack import attack, worst
 from adumbra.audit.floats import off_grid
 from adumbra.audit.pairs import Case
 from adumbra.audit.recorder import (
+    DirectEngine,
     Recorded,
     exceedances,
     parts_of,
@@ -27,6 +29,7 @@ from adumbra.audit.recorder import (
     record_pair,
     run_draft,
 )
+from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError
 from adumbra.mechanisms import dppro, jl_laplace
 from adumbra.mechanisms.projected import row_space
@@ -61,6 +64,7 @@ def examine(case: Case, runs: int = ATTACK_RUNS, only: str | None = None) -> lis
         "grid": lambda: check_grid(case),
         "freshness": lambda: check_freshness(recorded),
         "secrets": lambda: check_secrets(case),
+        "engine": lambda: check_engine(case),
         "attack": lambda: check_attack(case, runs),
     }
     for name, check in checks.items():
@@ -81,7 +85,7 @@ def check_replay(recorded: Recorded) -> list[str]:
 
 
 def check_attack(case: Case, runs: int) -> list[str]:
-    """A claim that is refuted; whole releases are attacked too where the case has an event."""
+    """A claim that is refuted."""
     result = attack(case, runs)
     if not result.violated:
         return []
@@ -153,6 +157,17 @@ def check_secrets(case: Case) -> list[str]:
         for secret, needle in secrets.items()
         if needle in content or needle.hex().encode() in content
     ]
+
+
+def check_engine(case: Case) -> list[str]:
+    """What differs between the engine of production and `DirectEngine`, which all others run on."""
+    planned = plan_of(case)
+    parts = [
+        parts_of(run_draft(case, case.before, fixed_grant(0, planned.guarantee, planned.purposes), on))
+        for on in (DirectEngine(), LocalEngine())
+    ]
+    names = sorted(parts[0].keys() | parts[1].keys())
+    return [f"{name} differs" for name in names if parts[0].get(name) != parts[1].get(name)]
 
 
 def settle(case: Case) -> Case:

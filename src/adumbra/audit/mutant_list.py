@@ -14,7 +14,7 @@ from adumbra.audit.pairs import Case, Tables
 from adumbra.audit.planted import Patch, altered_release, with_fact
 from adumbra.data.bounds import bound_rows
 from adumbra.data.encode import Encoder
-from adumbra.mechanisms import dppro, jl_laplace, lda, pca, projected, ron_gauss
+from adumbra.mechanisms import box_release, dppro, jl_laplace, lda, pca, projected, ron_gauss
 from adumbra.mechanisms import moments as synthesizer
 from adumbra.mechanisms.ron_gauss import draw, scales
 from adumbra.mechanisms.topk import methods, phases
@@ -319,5 +319,43 @@ MUTANTS: tuple[Mutant, ...] = (
         check="sensitivity",
         case="moments/add-remove",
         patches=lambda: [(synthesizer, "split_mu", wrong.whole_budget)],
+    ),
+    Mutant(
+        name="noise whose width follows the exact sums",
+        check="replay",
+        case="lda/replace-one",
+        patches=lambda: planted.scale_from_rows(box_release, "add_gaussian"),
+    ),
+    Mutant(
+        name="k selections at the price of one",
+        check="sensitivity",
+        case="topk/em-two/replace-one",
+        patches=lambda: [(methods, "exponential", wrong.one_round)],
+    ),
+    Mutant(
+        name="k Gumbel rounds at the price of one",
+        check="sensitivity",
+        case="topk/gumbel-gaussian/add-remove",
+        patches=lambda: [(methods, "gumbel_epsilon0", wrong.first_round)],
+        config=wrong.two_columns,
+    ),
+    Mutant(
+        name="SVT whose every acceptance takes the whole share",
+        check="sensitivity",
+        case="topk/svt-two/add-remove",
+        patches=lambda: [(methods, "sparse", wrong.whole_share)],
+        config=wrong.small_epsilon,
+    ),
+    Mutant(
+        name="a change of category counted as one cell",
+        check="sensitivity",
+        case="dppro/element/categories",
+        patches=lambda: [(dppro, "element_sensitivity", wrong.one_cell)],
+    ),
+    Mutant(
+        name="rows summed twice by the engine of production",
+        check="engine",
+        case="lda/add-remove",
+        patches=planted.rows_counted_again,
     ),
 )

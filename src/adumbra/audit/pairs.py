@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.matrices import orthonormal_matrix, public_matrix
+from adumbra.data.matrices import PublicMatrix, orthonormal_matrix, public_matrix
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.numerics import Array
 from adumbra.relations import Neighbours, Unit
@@ -23,6 +23,7 @@ from adumbra.relations import Neighbours, Unit
 WIDTH = 4  # columns; in units of the encoding the corners of their box have length 1
 WIDE = 32  # columns of rows that a projection to WIDTH can make longer than any clip radius
 MANY = 20_000  # rows at the middle, so that a private mean and radius are known well
+MANY_ITEMS = 128  # enough of them on every side of a sparse matrix
 VERY_MANY = 200_000  # the same for means of every column by class
 ROW, ELEMENT = Unit.ROW, Unit.ELEMENT
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -120,6 +121,13 @@ def longest_projected(family: str) -> Array:
     matrix = public_matrix(family, WIDE, WIDTH, matrix_seed=0).to_float()
     row = np.linalg.svd(matrix)[0][:, 0]
     return np.asarray(row / np.abs(row).max())
+
+
+def opposite_sets(matrix: PublicMatrix, direction: Array) -> Tables:
+    """Item sets that a sparse matrix sends one way along a direction, and the other way."""
+    along = matrix.to_float() @ direction
+    up, down = (np.flatnonzero(side > 0).tolist() for side in (along, -along))
+    return item_table([up, []]), item_table([down, []])
 
 
 def projected_rows() -> tuple[Array, Array, Array]:

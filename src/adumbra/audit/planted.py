@@ -15,6 +15,7 @@ from adumbra.data.bounds import BoundedRows
 from adumbra.data.encode import Encoder
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
+from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.ron_gauss import draw
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array, Ints, Lattice, coarsen
@@ -173,6 +174,30 @@ def redrawn_until_positive() -> list[Patch]:
         return noisy
 
     return [(draw, "_noisy", wrong)]
+
+
+def scale_from_rows(place: ModuleType, name: str) -> list[Patch]:
+    """Noise whose width follows the exact value that it hides, like a scale by an exact class size."""
+    right = vars(place)[name]
+
+    def wrong(value: Lattice, scale: Any, key: Any) -> Lattice:
+        places = np.arange(1, value.units.size + 1)
+        share = float((value.units.reshape(-1) * places).sum() % 997) / 997
+        noisy: Lattice = right(value, scale * (1.0 + share), key)
+        return noisy
+
+    return [(place, name, wrong)]
+
+
+def rows_counted_again() -> list[Patch]:
+    """The engine of production adds what it has summed once more."""
+    right = LocalEngine.fold
+
+    def wrong(self: LocalEngine, *passed: Any, **named: Any) -> Lattice:
+        total = right(self, *passed, **named)
+        return Lattice(2 * total.units, total.exponent)
+
+    return [(LocalEngine, "fold", wrong)]
 
 
 class FloatNoise:

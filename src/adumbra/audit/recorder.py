@@ -22,7 +22,7 @@ from adumbra.audit.pairs import Case
 from adumbra.audit.planted import plant
 from adumbra.audit.transcripts import Choice, StepPair, Steps, is_inside, watching
 from adumbra.data.sources import Source, open_source
-from adumbra.engine.base import BatchT
+from adumbra.engine.base import BatchT, Engine
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.base import Draft, Noise, Plan
 from adumbra.numerics import NOISE_BLOCK, Lattice
@@ -95,10 +95,10 @@ class DirectEngine:
             yield function(cast("BatchT", batch))
 
 
-def run_draft(case: Case, data: object, grant: Grant) -> Draft:
+def run_draft(case: Case, data: object, grant: Grant, engine: Engine | None = None) -> Draft:
     """One run through the mechanism's own `release`, as `workflow` calls it."""
-    source = open_source(data, case.schema)
-    draft: Draft = case.module.release(source, case.config, engine=DirectEngine(), grant=grant)
+    source, on = open_source(data, case.schema), engine or DirectEngine()
+    draft: Draft = case.module.release(source, case.config, engine=on, grant=grant)
     return draft
 
 
@@ -208,12 +208,13 @@ def exact_loss(recorded: Recorded) -> tuple[float, float]:
     steps = [*recorded.steps]
     loss, chance = 0.0, 1.0
     for pair in recorded.noisy():
-        if pair.first.kind == "gumbel" and pair.first.detail == 1:
-            scale = float(pair.first.scale)
-            steps.append(StepPair(Choice(pair.first.value, scale), Choice(pair.second.value, scale)))
+        if pair.first.kind == "gumbel":
+            scale, rounds = float(pair.first.scale), pair.first.detail
+            sides = (Choice(one.value, scale, rounds) for one in (pair.first, pair.second))
+            steps.append(StepPair(*sides))
             continue
         loss += step_loss(pair)
-        chance *= _beyond(pair) if pair.first.kind == "laplace" else 1.0
+        chance *= _beyond(pair)
     found = [step.loss() for step in steps]
     loss += math.fsum(one for one, _ in found)
     return loss, chance * math.prod(often for _, often in found)

@@ -40,6 +40,7 @@ HOSTILE_SETS: tuple[bytes, ...] = (
     b"", b"0 1 2 3 4 5 6 7 8", b"1 1 1 1", b"-5 3", b"999999999999999999999", b"a b c", b"1e3",
     b"3" * 50_000,
 )  # fmt: skip
+HOSTILE_ITEMS: tuple[bytes, ...] = (b"-5", b"999999999999999999999", b"a", b"1e3", b"nan", b"3" * 50_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,10 @@ def _table(neighbours: Neighbours, unit: Unit = Unit.ROW, label: str | None = "y
     return Schema(columns=columns, unit=unit, neighbours=neighbours, label=label, declared_by="audit")
 
 
+def _sets(neighbours: Neighbours, unit: Unit = Unit.ROW) -> Schema:
+    return Schema(unit=unit, neighbours=neighbours, items=ItemSpec(upper=ITEMS - 1))
+
+
 def kinds() -> list[Kind]:
     """Every method, unit, relation and currency that a release can have."""
     cells = _table(Neighbours.ONE_ELEMENT, Unit.ELEMENT)
@@ -81,9 +86,16 @@ def kinds() -> list[Kind]:
         Kind(name="dppro/element", method="dppro", schema=cells, options=two),
         Kind(name="jl-laplace/element", method="jl-laplace", schema=cells, options=two, delta=0.0),
     ]
+    by_item = _sets(Neighbours.ONE_ELEMENT, Unit.ELEMENT)
+    made += [
+        Kind(name="dppro/element/items", method="dppro", schema=by_item, options=two),
+        Kind(
+            name="jl-laplace/element/items", method="jl-laplace", schema=by_item, options=two, delta=0.0
+        ),
+    ]
     for relation in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
         schema = _table(relation)
-        target = _table(relation, label="a")
+        target, sets = _table(relation, label="a"), _sets(relation)
         if relation is Neighbours.REPLACE_ONE:  # row by row: the number of rows is public
             made += [
                 Kind(name="dppro/row", method="dppro", schema=schema, options=two),
@@ -91,11 +103,23 @@ def kinds() -> list[Kind]:
                 Kind(name="pca/rows", method="pca", schema=schema, options=two),
                 Kind(name="pca/pure/rows", method="pca", schema=schema, options=two, delta=0.0),
             ]
+            short = {**two, "row_norm": 2.0}
+            made += [
+                Kind(name="dppro/row/items", method="dppro", schema=sets, options=short),
+                Kind(
+                    name="jl-laplace/row/items",
+                    method="jl-laplace",
+                    schema=sets,
+                    options=short,
+                    delta=0.0,
+                ),
+            ]
         made += [
             Kind(name=f"{name}/{relation}", method=method, schema=schema, options=options, delta=delta)
             for name, method, schema, options, delta in _synthesizers(schema, target)
         ]
-        sets = Schema(unit=Unit.ROW, neighbours=relation, items=ItemSpec(upper=ITEMS - 1))
+        few: dict[str, object] = {"sample_rows": 5}
+        made.append(Kind(name=f"moments-items/{relation}", method="moments", schema=sets, options=few))
         for method in topk.Method:
             if method is topk.Method.AUTO:
                 continue
@@ -196,11 +220,25 @@ def _set_family(
     rows, others = [_set(rng) for _ in range(size)], []
     for number in numbers:
         hostile = number % 2 == 0
-        extra = HOSTILE_SETS[int(rng.integers(len(HOSTILE_SETS)))] if hostile else _set(rng)
         place = int(rng.integers(size))
+        extra = HOSTILE_SETS[int(rng.integers(len(HOSTILE_SETS)))] if hostile else _set(rng)
+        if kind.schema.neighbours is Neighbours.ONE_ELEMENT:
+            extra = _one_item(rng, rows[place], hostile=hostile)
         rest = rows[place:] if kind.schema.neighbours is Neighbours.ADD_REMOVE else rows[place + 1 :]
         others.append((_file(None, [*rows[:place], extra, *rest]), hostile))
     return _file(None, rows), others
+
+
+def _one_item(rng: np.random.Generator, row: bytes, *, hostile: bool) -> bytes:
+    """The set with one item more or less, or with one that becomes something no item is."""
+    held, item = row.split(), b"%d" % rng.integers(ITEMS)
+    rest = [one for one in held if one != item]
+    if item not in held:
+        rest.append(item)
+    if hostile and held:
+        strange = HOSTILE_ITEMS[int(rng.integers(len(HOSTILE_ITEMS)))]
+        rest = [strange if one == held[-1] else one for one in held]
+    return b" ".join(rest)
 
 
 def _set(rng: np.random.Generator) -> bytes:

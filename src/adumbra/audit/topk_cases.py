@@ -1,9 +1,12 @@
-"""Worst-case neighbours of the top-k methods; k = 1, so that every transcript has an exact chance."""
+"""Worst-case neighbours of the top-k methods; few columns are chosen, so that transcripts have a law.
+
+k = 1 everywhere, where a claim is tightest; k = 2 as well where the noise depends on k.
+"""
 
 import math
 from typing import Any
 
-from adumbra.audit.pairs import ADD, REPLACE, ROW, Case, Tables, item_table
+from adumbra.audit.pairs import ADD, REPLACE, ROW, Case, item_table
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.mechanisms import topk
 from adumbra.privacy.calibration import gumbel_epsilon0
@@ -12,20 +15,33 @@ from adumbra.relations import Neighbours
 
 ITEMS = 40
 Rows = list[list[int]]
+Pair = tuple[Rows, Rows]
 # Nothing, and one row of one item: the counts move by all that a row of length 1 may.
-GROWN: tuple[Rows, Rows] = ([], [[0]])
-MOVED: tuple[Rows, Rows] = ([[1]], [[0]])
+GROWN: Pair = ([], [[0]])
+MOVED: Pair = ([[1]], [[0]])
 # An item that is all but hopeless becomes as good as the best; nothing else rises.
 FEW = 8
-CHOSEN: tuple[Rows, Rows] = ([[1]], [[1], [0]])
-CHOSEN_INSTEAD: tuple[Rows, Rows] = ([[1], list(range(1, FEW))], [[1], [0]])
+CHOSEN: Pair = ([[1]], [[1], [0]])
+CHOSEN_INSTEAD: Pair = ([[1], list(range(1, FEW))], [[1], [0]])
 # Nearly all columns and the threshold rise, the columns after them do not; or one half takes the other's
 # place. Refusals of the first and the acceptance of the next then all lean one way.
-RAISED: tuple[Rows, Rows] = ([], [list(range(ITEMS - 2))])
-ALL_BUT_ONE: tuple[Rows, Rows] = ([], [list(range(1, FEW))])
-ONE_FOR_ALL: tuple[Rows, Rows] = ([list(range(1, FEW))], [[0]])
-SWAPPED: tuple[Rows, Rows] = ([list(range(ITEMS // 2))], [list(range(ITEMS // 2, ITEMS))])
+RAISED: Pair = ([], [list(range(ITEMS - 2))])
+ALL_BUT_ONE: Pair = ([], [list(range(1, FEW))])
+ONE_FOR_ALL: Pair = ([list(range(1, FEW))], [[0]])
+SWAPPED: Pair = ([list(range(ITEMS // 2))], [list(range(ITEMS // 2, ITEMS))])
 COMPARED = ("svt", "tps-em", "tps-pfm", "tps-refine")
+# The same for two columns: which of the pairs is worst depends on the method.
+TWO_GROWN: tuple[Pair, ...] = (
+    ([[2, 3]], [[2, 3], [0, 1]]),
+    ([], [[0, 1]]),
+    ([], [list(range(FEW // 2))]),
+    ([], [list(range(2, FEW))]),
+)
+TWO_MOVED: tuple[Pair, ...] = (
+    ([list(range(2, FEW))], [[0, 1]]),
+    ([list(range(FEW // 2))], [list(range(FEW // 2, FEW))]),
+)
+BY_ROUNDS = ("em", "joint", "svt", "tps-em", "tps-pfm")
 
 
 def topk_cases(epsilon: float, delta: float) -> list[Case]:
@@ -33,8 +49,8 @@ def topk_cases(epsilon: float, delta: float) -> list[Case]:
     cases: list[Case] = []
     for relation in (ADD, REPLACE):
         adds = relation is ADD
-        one_item, choice = GROWN if adds else MOVED, CHOSEN if adds else CHOSEN_INSTEAD
-        long_row = RAISED if adds else SWAPPED
+        one_item, choice = (GROWN,) if adds else (MOVED,), (CHOSEN,) if adds else (CHOSEN_INSTEAD,)
+        long_row = (RAISED,) if adds else (SWAPPED,)
         for tail, amount in (("", 0.0), ("-gaussian", delta)):
             budget: dict[str, Any] = {"epsilon": epsilon, "delta": amount}
             scan: dict[str, Any] = {"max_length": 10}
@@ -49,12 +65,17 @@ def topk_cases(epsilon: float, delta: float) -> list[Case]:
         )
         cases += [_case("gumbel", relation, choice, FEW, method="gumbel", epsilon=epsilon), even]
         cases.append(_case("em", relation, choice, FEW, method="em", epsilon=epsilon))
-        instead = ALL_BUT_ONE if adds else ONE_FOR_ALL
+        instead = (ALL_BUT_ONE,) if adds else (ONE_FOR_ALL,)
         cases.append(_case("joint", relation, instead, FEW, method="joint", epsilon=epsilon))
         cases += [
             _case(name, relation, long_row, method=name, max_length=10, epsilon=epsilon)
             for name in COMPARED
         ]
+        pairs = TWO_GROWN if adds else TWO_MOVED
+        for name in BY_ROUNDS:
+            few: dict[str, Any] = {"max_length": FEW // 2} if name.startswith("tps") else {}
+            two = _case(f"{name}-two", relation, pairs, FEW, method=name, k=2, epsilon=epsilon, **few)
+            cases.append(two)
     return cases
 
 
@@ -66,16 +87,15 @@ def _round_epsilon(epsilon: float, delta: float) -> float:
 def _case(
     name: str,
     relation: Neighbours,
-    rows: tuple[Rows, Rows],
+    pairs: tuple[Pair, ...],
     items: int = ITEMS,
     **options: object,
 ) -> Case:
     merged: dict[str, Any] = {"k": 1, **options}
-    tables: Tables = (item_table(rows[0]), item_table(rows[1]))
     return Case(
         name=f"topk/{name}/{relation}",
         module=topk,
         config=topk.TopKConfig(**merged),
         schema=Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=items - 1)),
-        tables=(tables,),
+        tables=tuple((item_table(one), item_table(other)) for one, other in pairs),
     )

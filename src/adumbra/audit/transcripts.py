@@ -119,22 +119,32 @@ class Joint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One index drawn with a chance proportional to exp(score / scale)."""
+    """So many indices, one after the other, each with a chance proportional to exp(score / scale)."""
 
     scores: Lattice
     scale: float
+    rounds: int = 1
 
     def law(self) -> dict[Outcome, float]:
-        """The chance of every index."""
+        """The chance of every sequence."""
         logits = self.scores.to_float() / self.scale
         weights = np.exp(logits - logits.max())
-        return {(index,): float(w / weights.sum()) for index, w in enumerate(weights)}
+        found: dict[Outcome, float] = {(): 1.0}
+        for _ in range(self.rounds):
+            found = {
+                (*taken, index): chance * float(weights[index] / np.delete(weights, taken).sum())
+                for taken, chance in found.items()
+                for index in range(len(weights))
+                if index not in taken
+            }
+        return found
 
     def sample(self, runs: int, grant: Grant) -> Iterator[tuple[Outcome, Ints]]:
-        """Indices with the runs that drew them, through the production selection."""
-        chosen = select_many(self.scores, self.scale, 1, grant.key(COLUMNS), runs)[:, 0]
-        for index in np.unique(chosen):
-            yield (int(index),), np.flatnonzero(chosen == index)
+        """Sequences with the runs that drew them, through the production selection."""
+        chosen = select_many(self.scores, self.scale, self.rounds, grant.key(COLUMNS), runs)
+        sequences, members = np.unique(chosen, axis=0, return_inverse=True)
+        for number, sequence in enumerate(sequences):
+            yield tuple(sequence.tolist()), np.flatnonzero(members.reshape(-1) == number)
 
 
 class _NextChoice(Exception):

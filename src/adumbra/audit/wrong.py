@@ -14,15 +14,16 @@ from adumbra.mechanisms import dppro, jl_laplace, projected
 from adumbra.mechanisms import moments as synthesizer
 from adumbra.mechanisms.moments_rows import bounded_block, centred
 from adumbra.mechanisms.ron_gauss import draw, scales
-from adumbra.mechanisms.topk import counting
+from adumbra.mechanisms.topk import counting, methods
 from adumbra.mechanisms.topk.config import Step
-from adumbra.mechanisms.topk.svt import label_columns
+from adumbra.mechanisms.topk.svt import label_columns, sparse
 from adumbra.numerics import ROW_BITS, Array, coarsen
 from adumbra.privacy import keys
-from adumbra.privacy.calibration import split_mu
+from adumbra.privacy.calibration import gumbel_epsilon0, split_mu
 from adumbra.relations import Neighbours
 from adumbra.statistics import blocks, box_moments, class_sums, counts, histograms, moments
 from adumbra.statistics.base import Sensitivity
+from adumbra.statistics.projections import element_sensitivity
 
 # Neighbours that some bugs need
 
@@ -187,6 +188,32 @@ def small_epsilon(config: Any) -> Any:
 def one_for_all() -> Tables:
     """One item against all others: every comparison leans one way, and no length moves."""
     return item_table([[0]]), item_table([list(range(1, 40))])
+
+
+def two_columns(config: Any) -> Any:
+    """Two rounds, where one would hide a missing factor k."""
+    return replace(config, k=2)
+
+
+def one_round(run: Any, exact: Any, rounds: int) -> Any:
+    return _RIGHT_EXPONENTIAL(
+        replace(run, budget={**run.budget, Step.SELECT: run.budget[Step.SELECT] * rounds}), exact, rounds
+    )
+
+
+_RIGHT_EXPONENTIAL = methods.exponential
+
+
+def first_round(mu: float, _k: int) -> float:
+    return gumbel_epsilon0(mu, 1)
+
+
+def whole_share(epsilon: Fraction, wanted: int, *, threshold_share: Fraction) -> Any:
+    return replace(sparse(epsilon, 1, threshold_share=threshold_share), wanted=wanted)
+
+
+def one_cell(matrix: Any, **_: object) -> Sensitivity:
+    return element_sensitivity(matrix)
 
 
 def quiet_threshold(halves: Any, threshold: int, schedule: Any, *, thresholds: Any, columns: Any) -> Any:

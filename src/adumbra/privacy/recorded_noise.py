@@ -10,7 +10,8 @@ Only the audit and the tests import this module (an import contract). Production
 
 In the replay every noise call returns the noisy value that was recorded, whatever its own value is. If
 the two releases then differ, something private went around the noise; and the pairs show the real
-sensitivity.
+sensitivity. A call whose kind, shape, grid or scale differs is refused: noise that follows the rows in
+its width gives them away, and no difference of values would show it.
 """
 
 import hashlib
@@ -105,13 +106,17 @@ class NoiseRecord:
             )
         first, output = self.calls[key.purpose, key.block]
         if _public_facts(first) != _public_facts(call):
-            raise VerificationFailed(f"{where}: kind, shape or grid differ; they must be public")
+            raise VerificationFailed(f"{where}: kind, shape, grid or scale differ; they must be public")
         self.pairs.append(NoisePair(key.purpose, key.block, first, call))
         return output
 
 
 def _public_facts(call: NoiseCall) -> tuple[object, ...]:
-    return call.kind, call.detail, call.value.exponent, call.value.units.shape
+    scale = np.asarray(call.scale, np.float64)
+    return (
+        *(call.kind, call.detail, call.value.exponent, call.value.units.shape),
+        *(scale.shape, scale.tobytes()),
+    )
 
 
 class RecordedKey(NoiseKey):
