@@ -85,6 +85,11 @@ def test_a_hostile_cell_changes_no_other_row(rows_of, name):
                 assert after[1][:2] == before[1][:2]
 
 
+def is_listed(x):
+    """Whether X holds lists of items rather than columns."""
+    return isinstance(x, list | pd.Series)
+
+
 def test_a_hostile_item_changes_no_other_set(monkeypatch):
     seen = []
 
@@ -101,7 +106,7 @@ def test_a_hostile_item_changes_no_other_set(monkeypatch):
         lists = [[0, 2], [cell, 1], [2]]
         for x in (array, pd.DataFrame(array), lists, pd.Series(lists)):
             with pytest.raises(Read):
-                ad.TopKColumns(1, n_columns=3).fit(x)
+                ad.TopKColumns(1, n_columns=3 if is_listed(x) else None).fit(x)
             assert (seen[-1][0], seen[-1][2], 1 in seen[-1][1]) == ([0, 2], [2], True), type(cell)
     frame = pd.DataFrame({"a": [1, None], "b": [True, False], "c": [0, 2.5]})
     for x in (
@@ -113,6 +118,76 @@ def test_a_hostile_item_changes_no_other_set(monkeypatch):
         with pytest.raises(Read):
             ad.TopKColumns(1).fit(x)
         assert seen[-1] == [[0, 1], [2]]
+
+
+def test_the_same_numbers_never_mean_two_things_to_top_k():
+    dense = [[1, 0, 1], [1, 0, 0], [1, 1, 0]]
+    with pytest.raises(InvalidInput, match="a list is read as lists of items"):
+        ad.TopKColumns(1).fit(dense)
+    with pytest.raises(InvalidInput, match="n_columns=3: is for lists of items; X has 3 columns"):
+        ad.TopKColumns(1, n_columns=3).fit(np.array(dense))
+
+
+WRONG = ["x", None, float("nan"), float("inf"), -1, 1.5, [1], {}]
+
+
+@pytest.mark.parametrize("name", [*FACES, "top-k"])
+def test_a_keyword_of_a_wrong_type_is_refused_before_anything_is_paid(monkeypatch, name):
+    def stop(*_arguments):
+        raise Read
+
+    monkeypatch.setattr(PrivateEstimator, "_pay_and_draw", stop)
+    face, y = FACES.get(name, (ad.TopKColumns(1), None))
+    x = np.array([[1, 0.5], [2, 1], [3.25, 0], [4, 2]])
+    for keyword in face.get_params():
+        for value in WRONG:
+            made = clone(face).set_params(**{keyword: value})
+            with pytest.raises((InvalidInput, Read)):
+                made.fit(x, y).transform(x)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"mode": "x"}, "mode='x': must be one of unsupervised, supervised, gmm"),
+        ({"mode": "supervised", "y_bound": "x"}, "y_bound='x': must be a finite number above 0"),
+        ({"n_components": 1.5}, "n_components=1.5: must be a whole number or auto"),
+        ({"matrix_seed": None}, "matrix_seed=None: must be a whole number"),
+        ({"row_norm": "x"}, "row_norm='x': must be a number or None"),
+        ({"unit_rows": 1}, "unit_rows=1: must be True or False"),
+    ],
+)
+def test_the_refusal_names_the_keyword(keywords, message):
+    with pytest.raises(InvalidInput, match=message):
+        ad.RONGauss(**keywords, **BOX).fit(ROWS, [1, 0, 1, 0])
+
+
+def test_numbers_of_numpy_are_taken_as_python_has_them():
+    config = ad.RONGaussConfig(epsilon=np.float32(0.5), n_components=np.int64(2), unit_rows=np.True_)
+    assert config == ad.RONGaussConfig(epsilon=0.5, n_components=2, unit_rows=True)
+    kinds = [type(value) for value in (config.epsilon, config.n_components, config.unit_rows)]
+    assert kinds == [float, int, bool]
+    with pytest.raises(InvalidInput, match="family=3: must be a text"):
+        ad.DPProConfig(n_components=2, epsilon=1.0, delta=1e-6, family=3)
+
+
+def test_how_many_rows_to_draw_is_a_whole_number():
+    drawn = {
+        "n_samples": [ad.RONGauss(**BOX).fit(ROWS), ad.PCAPublisher(1, **BOX).fit(ROWS)],
+        "n": [ad.MomentsSynthesizer(**BOX).fit(ROWS)],
+    }
+    for name, faces in drawn.items():
+        for face in faces:
+            for wrong in ("3", 1.5, True, 0):
+                with pytest.raises(InvalidInput, match=f"{name}={wrong!r}: must be a whole number"):
+                    face.sample(wrong)
+            with pytest.raises(
+                InvalidInput, match="sample_seed=-1: must be a whole number of at least 0"
+            ):
+                face.sample(2, sample_seed=-1)
+            assert len(face.sample(np.int64(2))) == 2
+    with pytest.raises(InvalidInput, match="X has 3 features: projected rows have 1"):
+        drawn["n_samples"][0].inverse_transform(np.ones((1, 3)))
 
 
 def test_labels_match_as_categories_do():

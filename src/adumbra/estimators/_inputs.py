@@ -6,6 +6,7 @@ a list must all have the same number of cells.
 """
 
 from collections.abc import Mapping, Sequence, Sized
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,14 @@ def read_bounds(bounds: Any) -> tuple[Side, Side]:  # noqa: ANN401  (as above)
 
 def _side(value: Any) -> Side:  # noqa: ANN401  (whatever the user gave)
     return float(value) if np.ndim(value) == 0 else [float(each) for each in value]
+
+
+def read_count(name: str, value: object, least: int = 1) -> int:
+    """A whole number that a caller gives, such as how many rows to draw."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or int(value) < least:  # type: ignore[call-overload]  # an Integral has `int`
+        raise InvalidInput(f"{name}={value!r}: must be a whole number of at least {least}")
+    return int(value)  # type: ignore[call-overload,no-any-return]  # as above
 
 
 def read_relation(neighbours: object) -> Neighbours:

@@ -18,7 +18,7 @@ from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import TableEstimator
-from adumbra.estimators._inputs import Bounds, as_numbers, class_values, label_codes
+from adumbra.estimators._inputs import Bounds, as_numbers, class_values, label_codes, read_count
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.lda import LDAConfig, greedy_targets
 from adumbra.mechanisms.pca import PCAConfig
@@ -102,7 +102,8 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
     def sample(self, n_samples: int, sample_seed: int = 0) -> pa.Table | Array:
         """Synthetic rows from the released synopsis; costs nothing."""
         self._require_fitted()
-        require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
+        n_samples = read_count("n_samples", n_samples)
+        sample_seed = read_count("sample_seed", sample_seed, 0)
         found = Subspace(self.mean_, self.components_.T, self.explained_variance_)
         rows = sample_subspace(found, n_samples, np.random.default_rng(sample_seed))
         return self._shown(decode_rows(self.encoder_, rows))
@@ -158,7 +159,7 @@ class LDAPublisher(_Publisher):
     def sample(self, n_samples: int) -> pa.Table | tuple[Array, Array]:
         """Synthetic rows: a table, or (X, y) for arrays; the same rows for the same number."""
         self._require_fitted()
-        require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
+        n_samples = read_count("n_samples", n_samples)
         rows, codes = greedy_rows(
             greedy_targets(self.moments_, self.encoder_), n_samples, loss=self.loss
         )

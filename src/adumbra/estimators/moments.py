@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
-from adumbra.errors import InvalidInput, require
+from adumbra.errors import InvalidInput
 from adumbra.estimators._base import TableEstimator
-from adumbra.estimators._inputs import Bounds, as_numbers, class_values, label_codes
+from adumbra.estimators._inputs import Bounds, as_numbers, class_values, label_codes, read_count
 from adumbra.mechanisms.moments import model_of
 from adumbra.mechanisms.moments_model import MomentsModel, synthesize
 from adumbra.mechanisms.moments_plan import MomentsConfig
@@ -85,9 +85,8 @@ class MomentsSynthesizer(TableEstimator):
         rows = n if n is not None else self.n_rows_
         if rows is None:
             raise InvalidInput("n=None: the number of rows is private; say how many rows to draw")
-        require(rows >= 1, f"n={rows}: must be at least 1")
         seed = self.sample_seed if sample_seed is None else sample_seed
-        table = synthesize(self.model_, rows, seed)
+        table = synthesize(self.model_, read_count("n", rows), read_count("sample_seed", seed, 0))
         if self.schema is not None:
             return table
         names = [name for name in table.column_names if name != _LABEL]

@@ -4,7 +4,8 @@ Columns are encoded by their declared bounds; `transform` maps a recipient's own
 matrix and mean (it touches nothing private and costs nothing), `inverse_transform` maps back.
 """
 
-from typing import Literal, Self
+from numbers import Real
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,12 +22,15 @@ from adumbra.estimators._inputs import (
     label_codes,
     label_numbers,
     read_bounds,
+    read_count,
     read_relation,
 )
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.numerics import Array
 from adumbra.postprocess.spectrum import conditional_sizes, sample_gaussian
 from adumbra.relations import Unit
+
+Mode = Literal["unsupervised", "supervised", "gmm"]
 
 
 class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
@@ -41,7 +45,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         epsilon: float = 1.0,
         delta: float = 0.0,
         n_components: int | Literal["auto"] = "auto",
-        mode: Literal["unsupervised", "supervised", "gmm"] = "unsupervised",
+        mode: Mode = "unsupervised",
         centring: Literal["private", "public"] = "private",
         covariance: Literal["auto", "class", "tied", "sphere"] = "auto",
         unit_rows: bool = False,
@@ -72,6 +76,8 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Release the noisy moments of these rows; charged to `guarantee_`."""
+        modes = get_args(Mode)
+        require(self.mode in modes, f"mode={self.mode!r}: must be one of {', '.join(modes)}")
         values = as_numbers(X)
         schema = self._schema(values.shape)
         if self.mode != "unsupervised":
@@ -121,15 +127,18 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Projected rows back in the original columns, within their bounds."""
         self._require_fitted()
+        values, width = as_numbers(X), self.components_.shape[1]
+        rule = f"X has {values.shape[1]} features: projected rows have {width}; give rows of `transform`"
+        require(values.shape[1] == width, rule)
         lower, scale = self._ranges()
-        encoded = as_numbers(X) @ self.components_.T * self.row_norm_
+        encoded = values @ self.components_.T * self.row_norm_
         return np.clip(encoded + 0.5, 0.0, 1.0) * scale + lower
 
     def sample(self, n_samples: int, sample_seed: int = 0) -> Array | tuple[Array, Array]:
         """Synthetic rows: X, or (X, y) with a label; in the original columns if `reconstruct`."""
         self._require_fitted()
-        require(n_samples >= 1, f"n_samples={n_samples}: must be at least 1")
-        rng = np.random.default_rng(sample_seed)
+        n_samples = read_count("n_samples", n_samples)
+        rng = np.random.default_rng(read_count("sample_seed", sample_seed, 0))
         parts, labels = [], []
         for group, size in enumerate(conditional_sizes(self.counts_, n_samples)):
             rows = sample_gaussian(self.mean_[group], self.covariance_[group], size, rng)
@@ -188,6 +197,9 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
     def _target_bound(self) -> float:
         if self.y_bound is None:
             raise InvalidInput("y_bound=None: mode=supervised needs a public bound of |y|")
+        is_number = isinstance(self.y_bound, Real) and not isinstance(self.y_bound, bool)
+        rule = f"y_bound={self.y_bound!r}: must be a finite number above 0"
+        require(is_number and 0.0 < self.y_bound < float("inf"), rule)
         return float(self.y_bound)
 
     def _ranges(self) -> tuple[Array, Array]:

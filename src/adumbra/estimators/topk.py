@@ -16,7 +16,7 @@ from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import PrivateEstimator
-from adumbra.estimators._inputs import as_numbers, is_table, read_relation
+from adumbra.estimators._inputs import as_numbers, is_table, read_count, read_relation
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.numerics import Array, Ints
 from adumbra.relations import Unit
@@ -95,8 +95,8 @@ def _lists(x: object, n_columns: int | None) -> tuple[pa.Array, int]:
         given = x.tocsr(copy=True) if hasattr(x, "tocsr") else is_there(as_numbers(x))
         matrix = csr_array(given)
         matrix.sum_duplicates()
-        fits = n_columns is None or n_columns == matrix.shape[1]
-        require(fits, f"n_columns={n_columns}: X has {matrix.shape[1]} columns; leave it out")
+        told = f"X has {matrix.shape[1]} columns, leave it out"
+        require(n_columns is None, f"n_columns={n_columns}: is for lists of items; {told}")
         require(matrix.shape[1] >= 1, "X without a column: give rows x columns")
         matrix.data = is_there(array_numbers(matrix.data))
         matrix.eliminate_zeros()
@@ -110,7 +110,7 @@ def _lists(x: object, n_columns: int | None) -> tuple[pa.Array, int]:
         )
     if n_columns is None:
         raise InvalidInput(
-            "n_columns=None: lists of items need the number of columns, from public knowledge"
+            "n_columns=None: a list is read as lists of items and needs the number of columns, from "
+            "public knowledge; give rows of 0 and 1 as numpy.asarray(X)"
         )
-    require(n_columns >= 1, f"n_columns={n_columns}: must be at least 1")
-    return read_lists(rows), n_columns
+    return read_lists(rows), read_count("n_columns", n_columns)

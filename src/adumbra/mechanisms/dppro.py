@@ -23,6 +23,7 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
 from adumbra.mechanisms.base import Calibrated, Draft, Plan, calibrate_gaussian
+from adumbra.mechanisms.fields import settle_fields
 from adumbra.mechanisms.forecast import forecast
 from adumbra.mechanisms.projected import (
     CLIP_TAIL,
@@ -70,6 +71,7 @@ class DPProConfig:
     distance_guess: float | None = None  # a public guess of a squared distance, for the plan alone
 
     def __post_init__(self) -> None:
+        settle_fields(self)
         require_projection(self.n_components, self.family, self.clip_tail)
         require_budget(self.epsilon, self.delta)
         require(self.delta > 0, "delta=0: DPPro's noise is Gaussian; give a delta, or use jl-laplace")

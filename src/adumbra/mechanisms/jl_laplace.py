@@ -27,6 +27,7 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
 from adumbra.mechanisms.base import Calibrated, Draft, Plan, calibrate_laplace
+from adumbra.mechanisms.fields import settle_fields
 from adumbra.mechanisms.forecast import forecast
 from adumbra.mechanisms.projected import (
     CLIP_TAIL,
@@ -74,6 +75,7 @@ class JLLaplaceConfig:
     distance_guess: float | None = None  # a public guess of a squared distance, for the plan alone
 
     def __post_init__(self) -> None:
+        settle_fields(self)
         require_projection(self.n_components, self.family, self.clip_tail)
         require_budget(self.epsilon, self.delta)
         require(

@@ -32,6 +32,7 @@ from adumbra.mechanisms.box_release import (
     draw_moments,
     require_rows_unit,
 )
+from adumbra.mechanisms.fields import settle_fields
 from adumbra.postprocess.decode import decode_rows
 from adumbra.postprocess.greedy import Loss, Targets, greedy_rows
 from adumbra.postprocess.spectrum import noise_edge
@@ -56,6 +57,7 @@ class LDAConfig:
     expected_rows: int | None = None  # a public guess of n for the plan, where the schema declares none
 
     def __post_init__(self) -> None:
+        settle_fields(self)
         require_budget(self.epsilon, self.delta)
         known = get_args(Loss)
         require(self.loss in known, f"loss={self.loss!r}: must be one of {', '.join(known)}")

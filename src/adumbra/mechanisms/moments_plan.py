@@ -11,6 +11,7 @@ import numpy as np
 
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.mechanisms.fields import settle_fields
 from adumbra.numerics import ROW_BITS, Array
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.guarantee import require_budget
@@ -49,6 +50,7 @@ class MomentsConfig:
     sample_seed: int = 0  # public: synthetic rows are drawn from the noisy model with it
 
     def __post_init__(self) -> None:
+        settle_fields(self)
         require_budget(self.epsilon, self.delta)
         for name, value in (("sample_rows", self.sample_rows), ("rows_guess", self.rows_guess)):
             require(value is None or value >= 1, f"{name}={value}: must be at least 1")

@@ -17,6 +17,7 @@ from typing import Literal
 from adumbra.data.encode import Encoder
 from adumbra.errors import require
 from adumbra.mechanisms.base import Noise
+from adumbra.mechanisms.fields import settle_fields
 from adumbra.numerics import sqrt_upper
 from adumbra.privacy.calibration import split_epsilon, split_mu
 from adumbra.privacy.conversion import mu_of
@@ -41,6 +42,7 @@ class PCAConfig:
     sample_seed: int = 0
 
     def __post_init__(self) -> None:
+        settle_fields(self)
         require(self.n_components >= 0, f"n_components={self.n_components}: must be 0 or above")
         require_budget(self.epsilon, self.delta)
         share = self.moments_share

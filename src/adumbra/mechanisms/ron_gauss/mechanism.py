@@ -26,6 +26,7 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Draft, Plan, rows_of
+from adumbra.mechanisms.fields import settle_fields
 from adumbra.mechanisms.ron_gauss.choice import (
     best_components,
     best_covariance,
@@ -85,6 +86,7 @@ class RONGaussConfig:
     sample_seed: int = 0
 
     def __post_init__(self) -> None:
+        settle_fields(self)
         require_budget(self.epsilon, self.delta)
         require(
             self.n_components == "auto" or self.n_components >= 1,

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from adumbra.data.schema import Schema
 from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.mechanisms.fields import settle_fields
 from adumbra.privacy.calibration import split_epsilon, split_mu
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range
 from adumbra.privacy.guarantee import PrivacyGuarantee, gaussian, require_budget
@@ -72,6 +73,7 @@ class TopKConfig:
     all_counts: bool = False  # also release the noisy counts of all columns, where the method makes them
 
     def __post_init__(self) -> None:
+        settle_fields(self)
         require(self.k >= 1, f"k={self.k}: must be at least 1")
         require_budget(self.epsilon, self.delta)
         names = ", ".join(method.value for method in Method)

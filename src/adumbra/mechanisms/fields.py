@@ -1,0 +1,62 @@
+"""Fields of a config have the type that they are declared with, before any rule compares them.
+
+A number of numpy's becomes Python's own, so that configs compare, print and go into a card alike.
+"""
+
+import dataclasses
+import types
+import typing
+from numbers import Integral, Real
+from typing import Any
+
+from adumbra.errors import InvalidInput
+
+WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+
+
+def settle_fields(config: object) -> None:
+    """Check every field of a config against its declared type; called first in `__post_init__`."""
+    for name, kinds in _declared(type(config)).items():
+        value = getattr(config, name)
+        if (value is None or isinstance(value, str)) and value in kinds:
+            continue
+        plain = [kind for kind in kinds if isinstance(kind, type)]
+        object.__setattr__(config, name, _settled(name, value, plain, kinds))
+
+
+def _settled(name: str, value: object, plain: list[type], kinds: tuple[object, ...]) -> object:
+    """The value as one of the plain types, or a refusal that names them."""
+    is_truth = type(value).__name__ in ("bool", "bool_")
+    for kind in plain:
+        if kind is bool and is_truth:
+            return bool(value)
+        if kind is int and isinstance(value, Integral) and not is_truth:
+            return int(value)
+        if kind is float and isinstance(value, Real) and not is_truth:
+            return float(value) if not isinstance(value, int | float) else value
+        if kind is str and isinstance(value, str):
+            return value
+    rule = " or ".join(WORDS[kind] if isinstance(kind, type) else str(kind) for kind in kinds)
+    raise InvalidInput(f"{name}={value!r}: must be {rule}")
+
+
+def _declared(kind: Any) -> dict[str, tuple[object, ...]]:  # noqa: ANN401  (a class of dataclass)
+    """The types that each field allows; one with a plain choice of words has a rule of its own."""
+    hints = typing.get_type_hints(kind)
+    found = {}
+    for field in dataclasses.fields(kind):
+        hint = hints[field.name]
+        parts = (
+            typing.get_args(hint)
+            if typing.get_origin(hint) in (types.UnionType, typing.Union)
+            else (hint,)
+        )
+        kinds: list[object] = []
+        for part in parts:
+            if typing.get_origin(part) is typing.Literal:
+                kinds += typing.get_args(part)
+            else:
+                kinds.append(None if part is types.NoneType else part)
+        if any(each in WORDS for each in kinds):
+            found[field.name] = tuple(kinds)
+    return found
