@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 
-from support.cli import adumbra
+from adumbra.cli import planning
+from support.cli import adumbra, at_terminal
 
 SCHEMA = """format = "adumbra-schema/1"
 
@@ -111,7 +113,7 @@ def test_an_overspend_is_refused_at_once_with_what_would_pass(place, pay):
         ("table.parquet --out /proc/foo/bar", "no folder can be made there (No such file", 2),
         ("table.parquet --out " + "x" * 250, "no folder can be made there (File name too long)", 2),
         ("table.parquet --before-dp " + "x" * 20_001, "before_dp: breaks the rule `maxLength`", 2),
-        ("table.parquet --population nobody", "population=nobody: not registered", 1),
+        ("table.parquet --population nobody", "population=nobody: not registered", 2),
         ("table.parquet --ledger none.db", "none.db: no such file", 2),
         ("table.parquet --engine spark", "engine=spark: unknown; use local", 2),
         ("table.parquet --schema other.toml", "column 'weight' absent; rename in the data", 2),
@@ -241,21 +243,46 @@ def test_a_release_never_overwrites(place):
     assert "out=taken: exists already; choose a new folder" in done.stderr
 
 
-def test_the_person_is_asked_before_anything_is_paid(place):
+@pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"], ids=["no", "enter", "end"])
+def test_the_person_is_asked_before_anything_is_paid(place, answer):
     before = adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout
     less = [word if word != "1" else "0.5" for word in METHOD]
-    done = adumbra("release", "table.parquet", *less, *ASK, "--out", "asked", cwd=place, stdin="n\n")
+    command = ["release", "table.parquet", *less, *ASK, "--out", "asked"]
+    done = at_terminal(*command, answer=answer, cwd=place)
     assert done.returncode == 1
     assert "Charge population people and release?" in done.stdout
+    assert done.stderr.endswith("nothing was charged\n")
+    assert adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout == before
+
+
+def test_ctrl_c_at_the_question_charges_nothing(monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer._click.termui.visible_prompt_func", stop)
+    with pytest.raises(typer.Exit) as stopped:
+        planning._require_consent("Charge?", err=False)
+    assert stopped.value.exit_code == 130
+    assert capsys.readouterr().err.endswith("nothing was charged\n")
+
+
+def test_without_a_terminal_there_is_nobody_to_ask(place):
+    before = adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout
+    less = [word if word != "1" else "0.5" for word in METHOD]
+    done = adumbra("release", "table.parquet", *less, *ASK, "--out", "asked", cwd=place, stdin="y\n")
+    assert done.returncode == 2
+    assert "there is no terminal to ask at; give --yes (nothing was charged)" in done.stderr
     assert adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=place).stdout == before
 
 
 def test_the_question_stays_out_of_the_json(place):
     little = [word if word != "1" else "0.05" for word in METHOD]
     command = ["release", "table.parquet", *little, *ASK, "--out", "json", "--json"]
-    done = adumbra(*command, cwd=place, stdin="y\n")
+    done = at_terminal(*command, answer="y\n", cwd=place)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["out"] == "json"
+    assert "price     people: takes epsilon=0.05 of 2" in done.stderr
     assert "Charge population people and release?" in done.stderr
 
 

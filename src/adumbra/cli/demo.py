@@ -39,7 +39,8 @@ def demo(
 def _run(out: Path) -> None:
     from adumbra import workflow
     from adumbra.cli.options import make_config
-    from adumbra.cli.planning import progress_bar, show_plan, show_release, stopped_in_words
+    from adumbra.cli.plan_views import show_plan, show_release
+    from adumbra.cli.planning import progress_bar, stopped_in_words
     from adumbra.data.schema import Schema
     from adumbra.engine.local import LocalEngine
     from adumbra.privacy.ledger import Population, create_ledger

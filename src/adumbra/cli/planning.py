@@ -1,6 +1,7 @@
 """`plan`, `methods` and `release`: say what it costs, then pay and do it."""
 
 import json as json_module
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adumbra.cli.flags import AsJson
+from adumbra.cli.plan_views import plan_facts, show_plan, show_price, show_release
+
 if TYPE_CHECKING:
+    from adumbra.data.schema import Schema
     from adumbra.engine.base import Progress
     from adumbra.mechanisms.base import Plan
-    from adumbra.release.artifact import Release
+    from adumbra.privacy.ledger import Quote
 
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file (TOML).")]
 Method = Annotated[str, typer.Option("--method", help="The mechanism; `adumbra methods` lists them.")]
@@ -27,7 +32,6 @@ Delta = Annotated[
 Options = Annotated[
     list[str] | None, typer.Option("-o", "--option", help="A parameter, as name=value; repeat.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
 def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
@@ -119,8 +123,15 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
         out=out,
         before_dp=before_dp,
     )
+    quotes = _quote(planned, ledger, population)
+    if not (json and yes):
+        gaussian = _gaussian_plan(
+            planned, quotes[0].delta, source.schema, (method, epsilon, option or [])
+        )
+        instead = None if gaussian is None else _quote(gaussian, ledger, population)[0]
+        show_price(quotes, instead, err=json)
     if not yes:
-        typer.confirm(f"Charge population {population} and release?", abort=True, err=json)
+        _require_consent(f"Charge population {population} and release?", err=json)
     with stopped_in_words(), progress_bar(quiet=json) as report:
         made = workflow.release(
             data,
@@ -132,50 +143,47 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
             engine=LocalEngine(progress=report),
             before_dp=before_dp,
         )
-    show_release(made, out, json=json)
+    show_release(made, out, json=json, quotes=quotes)
 
 
-def plan_facts(planned: "Plan") -> dict[str, object]:
-    """A plan as plain values."""
-    return {
-        "method": planned.method,
-        "guarantee": planned.guarantee.to_dict(),
-        "sentence": planned.guarantee.sentence(),
-        "noise": [noise.to_dict() for noise in planned.noise],
-        "expected": dict(planned.expected),
-        "notes": list(planned.notes),
-        "details": planned.details,
-    }
+def _quote(planned: "Plan", ledger: str, population: str) -> "tuple[Quote, ...]":
+    """What the plan takes of every account that pays."""
+    from adumbra.privacy.ledger import open_ledger
+
+    with open_ledger(ledger) as book:
+        return book.quote(population, planned.guarantee)
 
 
-def show_plan(planned: "Plan") -> None:
-    """Print a plan for a person."""
-    from rich.console import Console
-    from rich.table import Table
+def _gaussian_plan(
+    planned: "Plan", delta: float, schema: "Schema", words: tuple[str, float, list[str]]
+) -> "Plan | None":
+    """The same release at the account's delta, where this one is pure and the method can do both."""
+    from adumbra import workflow
+    from adumbra.cli.options import make_config
+    from adumbra.errors import InvalidInput
 
-    console = Console(highlight=False)
-    console.print(f"[bold]{planned.method}[/bold]  costs {planned.guarantee.sentence()}")
-    table = Table("noise for", "law", "scale", "sensitivity", box=None, padding=(0, 3, 0, 0))
-    for noise in planned.noise:
-        numbers = (f"{noise.scale:.6g}", f"{noise.sensitivity:.6g}")
-        table.add_row(noise.purpose, noise.distribution, *numbers)
-    console.print(table)
-    for name, value in planned.expected.items():
-        console.print(f"  expected {name}: {value:.4g}", markup=False)
-    for note in planned.notes:
-        console.print(f"  {note}", markup=False)
+    if delta == 0 or not planned.guarantee.is_pure:
+        return None
+    method, epsilon, options = words
+    try:
+        return workflow.plan(make_config(method, epsilon, delta, options), schema)
+    except InvalidInput:
+        return None
 
 
-def show_release(made: "Release", out: Path, *, json: bool) -> None:
-    """Print where a release is."""
-    if json:
-        contents = made.card["contents"]
-        facts = {"out": str(out), "guarantee": made.guarantee.to_dict(), "contents": contents}
-        typer.echo(json_module.dumps(facts, indent=2))
-        return
-    typer.echo(f"released  {out}  ({made.guarantee.sentence()})")
-    typer.echo(f"page      {out / 'card.html'}")
-    typer.echo(f"check     adumbra verify {out}")
+def _require_consent(question: str, *, err: bool) -> None:
+    """Ask the person at the terminal; without one, or with another answer, nothing is charged."""
+    from adumbra.errors import require
+
+    require(sys.stdin.isatty(), "yes: there is no terminal to ask at; give --yes (nothing was charged)")
+    try:
+        agreed = typer.confirm(question, err=err)
+    except typer.Abort as stop:
+        typer.echo("nothing was charged", err=True)
+        raise typer.Exit(130 if isinstance(stop.__context__, KeyboardInterrupt) else 1) from None
+    if not agreed:
+        typer.echo("nothing was charged", err=True)
+        raise typer.Exit(1)
 
 
 @contextmanager

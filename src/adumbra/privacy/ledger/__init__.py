@@ -6,6 +6,7 @@ from adumbra.privacy.ledger.files import tree_digest
 from adumbra.privacy.ledger.fingerprint import Fingerprint
 from adumbra.privacy.ledger.ledger import Ledger
 from adumbra.privacy.ledger.opening import create_ledger, memory_ledger, open_ledger
+from adumbra.privacy.ledger.quotes import Quote
 from adumbra.privacy.ledger.values import (
     Currency,
     Entry,
@@ -24,6 +25,7 @@ __all__ = [
     "LedgerHead",
     "Overlap",
     "Population",
+    "Quote",
     "State",
     "Statement",
     "Verified",

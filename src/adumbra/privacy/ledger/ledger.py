@@ -17,6 +17,7 @@ from adumbra.privacy.ledger.check import Verified, check
 from adumbra.privacy.ledger.export import write_export
 from adumbra.privacy.ledger.fingerprint import Fingerprint
 from adumbra.privacy.ledger.model import FORMAT, heads, keys
+from adumbra.privacy.ledger.quotes import Quote, quote
 from adumbra.privacy.ledger.store import Store
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, Population, State, Statement
 
@@ -97,6 +98,11 @@ class Ledger:
         """Refuse, as `reserve` would now, what the population cannot pay; charges and holds nothing."""
         with self._store.read() as connection:
             accounts.check(connection, population, guarantee)
+
+    def quote(self, population: str, guarantee: PrivacyGuarantee) -> tuple[Quote, ...]:
+        """What it would take of the population's account and of each ancestor's; charges nothing."""
+        with self._store.read() as connection:
+            return quote(connection, population, guarantee)
 
     def reserve(
         self,
