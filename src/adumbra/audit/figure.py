@@ -33,6 +33,7 @@ def draw_attacks(results: list[Attack], path: Path) -> None:
     axes.set_yticks(list(places), [one.case for one in results], fontsize=8)
     axes.set_xlabel("epsilon")
     axes.set_xlim(left=0)
+    axes.set_ylim(0.3, len(results) + 0.7)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=3, frameon=False, fontsize=8)
-    figure.savefig(path)
+    figure.savefig(path, bbox_inches="tight")  # the longest name is wider than the layout gives it
