@@ -254,6 +254,50 @@ def test_the_prediction_of_a_marginal_is_met():
     assert 0.3 * expected < np.mean(errors) < 2.0 * expected
 
 
+def test_the_plan_says_for_how_many_rows_it_is_reckoned():
+    def said(neighbours=Neighbours.REPLACE_ONE, rows=None, **keywords):
+        schema = Schema.numeric(3, 0.0, 1.0, neighbours=neighbours, rows=rows)
+        return [
+            n for n in moments.plan(MomentsConfig(epsilon=1.0, **keywords), schema).notes if "Reck" in n
+        ]
+
+    assert said(rows=5000) == []
+    assert said(rows_guess=7000) == ["Reckoned for 7,000 rows, as rows_guess says."]
+    (guessed,) = said()
+    assert guessed.startswith("Reckoned for 10,000 rows, which is a guess: declare rows in the schema, ")
+    assert "or give -o rows_guess=N (rows_guess=N in Python)" in guessed
+    (private,) = said(neighbours=Neighbours.ADD_REMOVE, sample_rows=10)
+    assert "which is a guess: give -o rows_guess=N" in private  # there `rows` may not be declared
+
+
+@pytest.mark.parametrize(("rows", "width"), [(500, 3000), (1, 2), (40, 12)])
+def test_a_hopeless_release_is_said_first_and_bluntly(rows, width):
+    planned = moments.plan(MomentsConfig(epsilon=1.0), Schema.numeric(width, 0.0, 1.0, rows=rows))
+    count = "1 row" if rows == 1 else f"{rows} rows"
+    assert planned.notes[0].startswith(f"At epsilon=1 and {count} the release will be mostly noise: ")
+    for fine in (Schema.numeric(1000, 0.0, 1.0, rows=4000), Schema.numeric(5, 0.0, 1.0, rows=2000)):
+        notes = moments.plan(MomentsConfig(epsilon=1.0), fine).notes
+        assert not any("mostly noise" in note for note in notes)
+
+
+def test_columns_that_look_alike_are_forecast_as_they_turn_out():
+    """Wide tables: the error of one histogram by itself is far above what smoothing leaves."""
+    rng = np.random.default_rng(4)
+    data = np.clip(rng.normal(0.0, 0.3, (2000, 150)), -1, 1)
+    schema, config = numbers_schema(150), MomentsConfig(epsilon=1.0, rows_guess=2000)
+    planned = moments.plan(config, schema)
+    most = planned.expected["one_way_total_variation"]
+    least = planned.expected["one_way_total_variation_if_columns_are_alike"]
+    fake = run(data, schema, config).tables["data"]
+    edges = np.linspace(-1, 1, 17)
+    errors = []
+    for j, name in enumerate(fake.column_names):
+        real, drawn = (np.histogram(v, edges)[0] / 2000 for v in (data[:, j], fake[name].to_numpy()))
+        errors.append(np.abs(real - drawn).sum() / 2)
+    assert least < 0.1 * most
+    assert 0.5 * least < np.mean(errors) < 0.5 * most
+
+
 def test_no_more_directions_survive_than_predicted():
     rng = np.random.default_rng(8)
     basis = np.linalg.qr(rng.normal(size=(60, 60)))[0]

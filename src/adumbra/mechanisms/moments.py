@@ -31,6 +31,7 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms.base import Calibrated, Draft, Noise, Plan, calibrate_gaussian, calibrate_laplace
+from adumbra.mechanisms.moments_forecast import forecast
 from adumbra.mechanisms.moments_marginals import read_centre, read_marginals
 from adumbra.mechanisms.moments_model import Found, GramNoise, MomentsModel, build_model, synthesize
 from adumbra.mechanisms.moments_plan import (
@@ -155,12 +156,8 @@ def plan(config: MomentsConfig, schema: Schema) -> Plan:
     gram = gram_statistic(decided, decided.widest())
     scales = calibrate(config, decided, schema, gram)
     sigma = scales.deviation(scales.marginals)
-    errors = {
-        feature.name: min(1.0, math.sqrt(2.0 / math.pi) * sigma * cells / (2.0 * decided.rows))
-        for feature, cells in zip(decided.columns, decided.cells, strict=False)
-    }
     edge = noise_edge(scales.product_deviation(), max(gram.blocks)) / decided.rows
-    rank = min(gram.columns, int(1.0 / edge))
+    told = forecast(config, schema, decided, gram, (sigma, edge))
     unit, neighbours = schema.unit, schema.neighbours
     promised = (
         gaussian(config.epsilon, config.delta, unit, neighbours)
@@ -172,46 +169,16 @@ def plan(config: MomentsConfig, schema: Schema) -> Plan:
         guarantee=promised,
         purposes=PURPOSES,
         noise=scales.entries(),
-        expected={
-            "one_way_total_variation": float(np.mean(list(errors.values()))),
-            "count_sigma": sigma,
-            "gram_noise_edge": edge,
-            "surviving_rank": float(rank),
-        },
-        notes=_notes(config, decided, gram, rank, edge),
+        expected=told.expected,
+        notes=told.notes,
         details={
-            "one_way_total_variation": errors,
+            "one_way_total_variation": told.one_way,
             "shares": dict(zip(PURPOSES, decided.shares, strict=True)),
             "encoded_columns": decided.widest(),
             "blocks": list(gram.blocks),
             "rows": decided.rows,
         },
     )
-
-
-def _notes(
-    config: MomentsConfig, decided: Design, gram: BlockGram, rank: int, edge: float
-) -> tuple[str, ...]:
-    """Plain sentences for the person who decides."""
-    first, second, third = decided.shares
-    said = [
-        f"Shares of the budget: histograms {first:.0%}, clip radius {second:.0%}, Gram {third:.0%}.",
-        f"Directions below {edge:.2g} of the clipped variance drown in noise; {rank} survive at most.",
-        "One-way errors are before denoising: columns with like cells are smoothed together.",
-    ]
-    if decided.classes > 1:
-        said.append(
-            f"One covariance serves all {decided.classes} classes, which differ by their means and the "
-            f"histograms of categories: one for each would be {decided.classes} times as noisy."
-        )
-    if len(gram.blocks) > 1:
-        said.append(
-            f"{decided.widest()} encoded columns exceed {BLOCK_WIDTH}: second moments are released for "
-            f"{len(gram.blocks)} blocks of neighbouring columns; across blocks only classes tie columns."
-        )
-    if config.delta == 0:
-        said.append("Pure epsilon: Laplace noise grows with the number of columns; a delta pays off.")
-    return tuple(said)
 
 
 def noisy(

@@ -13,7 +13,7 @@ from adumbra.numerics import Array, Ints
 from adumbra.postprocess.matrices import shrink_rectangular
 
 _EMPTY = -(2.0**80)  # no count comes near
-_COMMON_COLUMNS = 8  # columns with like cells before a common shape is looked for
+COMMON_COLUMNS = 8  # columns with like cells before a common shape is looked for
 
 
 def project_simplex(rows: Array, totals: Array | float = 1.0) -> Array:
@@ -44,7 +44,7 @@ def denoise_columns(histograms: list[Array], sigma: float) -> list[Array]:
     sizes = np.array([len(histogram) for histogram in histograms])
     for size in np.unique(sizes):
         places = np.flatnonzero(sizes == size)
-        if len(places) < _COMMON_COLUMNS or size < 2:
+        if len(places) < COMMON_COLUMNS or size < 2:
             continue
         table = np.stack([histograms[place] for place in places])
         shape = table.mean(axis=0)
