@@ -1,6 +1,7 @@
 """PCA publishing: refusals, bounds of a row, order kept, the mean against rows, one set of bits."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,8 +154,37 @@ def test_the_plan_says_when_the_mean_is_better(config, better):
 
 def test_the_plan_of_shrunk_rows_and_of_no_rows():
     assert "shrunk" in pca.plan(PCAConfig(**BASE, shrink=True), mixed()).notes[1]
-    assert pca.plan(PCAConfig(n_components=0, epsilon=1.0), mixed()).notes == ()
+    (mean,) = pca.plan(PCAConfig(n_components=0, epsilon=1.0), replace(mixed(), rows=1000)).notes
+    assert mean.startswith("The mean is off by about ")
     assert variance_limit(Encoder(mixed(label=None))) == pytest.approx(3 / 4 + 3 / 4 + 2 / 3 + 1 / 2)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_plan_of_a_sample_says_how_wrong_it_will_be(delta):
+    config = PCAConfig(n_components=2, epsilon=1.0, delta=delta, output="sample")
+    (unknown,) = pca.plan(config, mixed()).notes
+    assert "declare rows in the schema, or plan with --data" in unknown
+    few, many = (pca.plan(config, replace(mixed(), rows=rows)) for rows in (20, 2 * 10**5))
+    assert few.notes[-1].startswith("Directions would be noise alone")
+    assert "so that 0 of 2 can stand out" in few.notes[1]
+    assert "so that 2 of 2 can stand out" in many.notes[1]
+    for name in ("mean_error", "second_moment_error", "spectral_edge"):
+        assert few.expected[name] == pytest.approx(1e4 * many.expected[name])
+    rows, schema = table(5000), mixed()
+    planned = pca.plan(config, replace(schema, rows=5000))
+    drawn = [draft_of(rows, schema, config, seed=seed).arrays["mean"] for seed in range(3)]
+    exact = draft_of(rows, schema, replace(config, epsilon=900.0)).arrays["mean"]
+    spread = np.sqrt(np.mean([(each - exact) ** 2 for each in drawn]))
+    assert 0.5 * planned.expected["mean_error"] < spread < 2.0 * planned.expected["mean_error"]
+
+
+def test_every_line_of_noise_has_its_own_name():
+    gauss = PCAConfig(n_components=2, epsilon=1.0, delta=1e-6, output="sample")
+    for relation, counted in ((Neighbours.REPLACE_ONE, False), (ADD, True)):
+        names = [noise.purpose for noise in pca.plan(gauss, mixed(relation)).noise]
+        assert names[0] == "moments, squares of a number"
+        assert len(set(names)) == len(names)
+        assert ("moments, counts" in names) is counted
 
 
 def test_the_mean_really_is_better_below_the_threshold():

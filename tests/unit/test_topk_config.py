@@ -119,8 +119,9 @@ def test_replace_one_needs_more_noise_everywhere_but_in_the_length_scan():
 
 
 def test_plans_say_what_a_reader_must_know():
-    many = plan(TopKConfig(k=2000, epsilon=1.0, method="frefirst"), schema())
-    assert "k=2000 is above the 1000 columns: all of them are released." in many.notes
+    with pytest.raises(InvalidInput, match="k=1001: there are 1000 items; ask for fewer of them"):
+        plan(TopKConfig(k=1001, epsilon=1.0, method="frefirst"), schema())
+    many = plan(TopKConfig(k=1000, epsilon=1.0, method="frefirst"), schema())
     assert many.expected["standard error of a count, length 10"] == pytest.approx(
         2**0.5 * 10 / 0.95, rel=1e-4
     )

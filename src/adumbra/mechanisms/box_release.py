@@ -51,7 +51,7 @@ class MomentNoise:
     def entry(self) -> Noise:
         """The noise as the card prints it; if Gaussian, of a square of a number."""
         return Noise(
-            purpose=PURPOSE,
+            purpose=PURPOSE if self.pure else f"{PURPOSE}, squares of a number",
             distribution="laplace" if self.pure else "gaussian",
             scale=self.scale.scale,
             sensitivity=self.scale.sensitivity,
@@ -63,9 +63,11 @@ class MomentNoise:
         if self.pure:
             return ()
         first, factors = self.entry(), sigma_factors(self.statistic.shape)
+        released = set(self.statistic.coordinates(self.neighbours)[2].tolist())
         return tuple(
             replace(first, purpose=f"{PURPOSE}, {name}", scale=float(first.scale * factors[kind]))
             for kind, name in OTHER_KINDS.items()
+            if kind in released
         )
 
     def deviation(self, kind: Kind) -> float:

@@ -37,7 +37,7 @@ from adumbra.mechanisms.box_release import (
     draw_moments,
     require_rows_unit,
 )
-from adumbra.mechanisms.pca_plan import PCAConfig, budget_parts, row_expectations
+from adumbra.mechanisms.pca_plan import PCAConfig, budget_parts, moment_expectations, row_expectations
 from adumbra.mechanisms.pca_rows import ROWS, calibrate_rows, row_function
 from adumbra.postprocess.decode import decode_rows, table_schema
 from adumbra.postprocess.subspace import Subspace, leading_subspace, sample_subspace
@@ -73,13 +73,14 @@ def plan(config: PCAConfig, schema: Schema) -> Plan:
     encoder, noise = settle(config, schema)
     entries: tuple[Noise, ...] = (noise.entry(),)
     told = row_expectations(config, encoder) if config.noisy_rows else None
+    base = moment_expectations(config, encoder, noise, schema.rows)
     return Plan(
         method=METHOD,
         guarantee=gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours),
         purposes=(PURPOSE, ROWS) if told else (PURPOSE,),
         noise=(*entries, *((told.worst,) if told else ()), *noise.other_entries()),
-        expected=told.expected if told else {},
-        notes=told.notes if told else (),
+        expected={**base.expected, **(told.expected if told else {})},
+        notes=(*(told.notes if told else ()), *base.notes),
         details={
             "encoded_columns": encoder.width,
             "squared_noise_by_n_components": told.table if told else [],

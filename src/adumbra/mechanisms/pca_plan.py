@@ -17,11 +17,14 @@ from typing import Literal
 from adumbra.data.encode import Encoder
 from adumbra.errors import require
 from adumbra.mechanisms.base import Noise
+from adumbra.mechanisms.box_release import MomentNoise
 from adumbra.mechanisms.fields import settle_fields
 from adumbra.numerics import sqrt_upper
+from adumbra.postprocess.spectrum import noise_edge
 from adumbra.privacy.calibration import split_epsilon, split_mu
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.guarantee import require_budget
+from adumbra.statistics.box_moments import Kind
 
 ROOT8 = 2.0 * math.sqrt(2.0)
 
@@ -72,6 +75,41 @@ def budget_parts(config: PCAConfig) -> tuple[float, float]:
     shares = (config.moments_share, 1.0 - config.moments_share)
     moments, rows = (split_epsilon if config.pure else split_mu)(whole, shares)
     return moments, rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentExpectations:
+    """Errors of the mean and of the directions, and sentences about them."""
+
+    expected: dict[str, float]
+    notes: tuple[str, ...]
+
+
+def moment_expectations(
+    config: PCAConfig, encoder: Encoder, noise: MomentNoise, rows: int | None
+) -> MomentExpectations:
+    """How wrong mean, second moments and directions will be, for a public number of rows."""
+    if rows is None:
+        return MomentExpectations(
+            expected={},
+            notes=(
+                "Errors fall as 1 / rows; declare rows in the schema, or plan with --data, to see them.",
+            ),
+        )
+    mean, product = noise.deviation(Kind.TOTAL) / rows, noise.deviation(Kind.CROSS) / rows
+    edge, limit, k = noise_edge(product, encoder.width), variance_limit(encoder), config.n_components
+    off = f"The mean is off by about {mean:.2g} a column and second moments by {product:.2g} (columns "
+    notes = [f"{off}scaled to width 1)."]
+    if k > 0:
+        clear = min(k, int(limit / edge))
+        notes.append(
+            f"Directions with less variance than {edge:.2g} drown in noise; all columns together have "
+            f"{limit:.3g} at most, so that {clear} of {k} can stand out."
+        )
+    if k > 0 and clear == 0:
+        notes.append("Directions would be noise alone: more rows, fewer columns or more budget.")
+    expected = {"mean_error": mean, "second_moment_error": product, "spectral_edge": edge}
+    return MomentExpectations(expected=expected, notes=tuple(notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,6 +119,9 @@ def guarantee_of(config: TopKConfig, schema: Schema) -> PrivacyGuarantee:
         raise InvalidInput("items: top-k counts item sets; declare [items] in the schema")
     if schema.unit is not Unit.ROW:  # truncation moves a row's other items, so an element has no proof
         raise Unsupported(f"unit={schema.unit}: top-k protects whole rows; use unit='row'")
+    require(
+        config.k <= schema.width, f"k={config.k}: there are {schema.width} items; ask for fewer of them"
+    )
     return gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours)
 
 

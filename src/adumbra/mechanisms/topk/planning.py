@@ -47,8 +47,6 @@ def plan(config: TopKConfig, schema: Schema) -> Plan:
         noise += _noise_of(step, config, schema, amount)
     errors = _count_errors(config, schema, budget)
     notes = [SENTENCES[config.chosen]]
-    if config.k > schema.width:
-        notes.append(f"k={config.k} is above the {schema.width} columns: all of them are released.")
     if errors and config.length is None:
         notes.append(
             "The scale of counts is given for rows cut to one item; the length is chosen privately."
@@ -130,7 +128,7 @@ def _scan_noise(step: Step, amount: float) -> list[Noise]:
 
 def _select_noise(config: TopKConfig, schema: Schema, amount: float, rounds: int | None) -> list[Noise]:
     """The noise of a selection of k or fewer; where it follows labels, that of the first comparison."""
-    k = min(config.k, schema.width) if rounds is None else rounds
+    k = config.k if rounds is None else rounds
     spread = score_range(schema.neighbours)
     if k == 0:
         return []

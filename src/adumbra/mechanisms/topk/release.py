@@ -62,7 +62,7 @@ def prepare_run(source: Source, config: TopKConfig, *, engine: Engine, grant: Gr
         grant=grant,
         neighbours=source.schema.neighbours,
         width=source.width,
-        k=min(config.k, source.width),
+        k=config.k,
         length=config.length,
         longest=config.max_length,
         pure=config.is_pure,
