@@ -6,6 +6,7 @@ from typing import Any  # the command classes are typer's own
 import typer
 
 from adumbra.cli.main import app
+from adumbra.cli.option_words import PURPOSES, TAKES
 from adumbra.cli.options import config_classes, describe_options
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs/reference"
@@ -63,7 +64,8 @@ def methods_page() -> str:
     for method, config in config_classes().items():
         lines += [
             f"## {method}\n",
-            f"`adumbra.{config.__name__}`\n",
+            f"`adumbra.{config.__name__}`: {PURPOSES[method]}.\n",
+            f"Takes {TAKES[method][0]}; neighbours {TAKES[method][1]}.\n",
             "| option | is | default | means |",
         ]
         lines += ["| --- | --- | --- | --- |"]

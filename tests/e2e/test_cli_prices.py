@@ -40,7 +40,17 @@ def place(tmp_path, monkeypatch):
 
 def asked(population, *words):
     """What `release` says when it gets as far as its question, where nobody answers."""
-    command = "release t.csv --schema s.toml --ledger ledger.db --out r --population".split()
+    command = [
+        "release",
+        "t.csv",
+        "--schema",
+        "s.toml",
+        "--ledger",
+        "ledger.db",
+        "--out",
+        "r",
+        "--population",
+    ]
     done = CliRunner().invoke(app, [*command, population, *words])
     assert isinstance(done.exception, InvalidInput)
     assert "give --yes (nothing was charged)" in str(done.exception)

@@ -185,7 +185,7 @@ def test_without_a_delta_the_method_has_its_own_as_in_python(place, method):
     words = ["plan", "--schema", "table.toml", "--epsilon", "1", "--method", method, *needed]
     planned = json.loads(adumbra(*words, "--json", cwd=place).stdout)
     listed = json.loads(adumbra("methods", "--json", cwd=place).stdout)
-    (default,) = [row[2] for row in listed[method] if row[0] == "delta"]
+    (default,) = [row[2] for row in listed[method]["options"] if row[0] == "delta"]
     assert planned["guarantee"]["delta"] == float(default) == (1e-6 if method == "moments" else 0.0)
     pure = json.loads(adumbra(*words, "--delta", "0", "--json", cwd=place).stdout)
     assert pure["guarantee"]["delta"] == 0.0

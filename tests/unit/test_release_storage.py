@@ -273,7 +273,8 @@ def test_a_missing_or_huge_card(release, monkeypatch):
     monkeypatch.setattr(storage, "CARD_LIMIT", 100)
     assert "card.json: is larger than 100 bytes" in faults_of(release)
     (release / "card.json").unlink()
-    assert "card.json: is missing" in faults_of(release)
+    (release / "stranger").touch()  # in a folder that is no release every file is one
+    assert faults_of(release) == "card.json: is missing; is this the folder of a release?"
 
 
 def test_the_card_must_seal_itself(release):

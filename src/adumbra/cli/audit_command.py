@@ -61,6 +61,9 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
     """Attack every claim of this package on tables made for it; no data of yours is touched.
 
     Prints the epsilon that the attack proves: above the claimed one, the claim is refuted.
+
+    On one core the default run takes about a minute, --mutants a quarter of one, --replay two or three;
+    the time of a run grows with --runs.
     """
     from adumbra.errors import VerificationFailed, require
 

@@ -1,7 +1,7 @@
 """The `adumbra` command: a thin face over `workflow`; every heavy import waits for its command."""
 
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -9,6 +9,7 @@ from adumbra.cli import (
     audit_command,
     demo,
     ledger_commands,
+    methods_command,
     planning,
     release_views,
     report_command,
@@ -50,7 +51,7 @@ def _root(
 
 app.command("demo")(demo.demo)
 app.command("plan")(planning.plan)
-app.command("methods")(planning.methods)
+app.command("methods")(methods_command.methods)
 app.command("release")(planning.release)
 app.command("inspect")(release_views.inspect)
 app.command("verify")(release_views.verify)
@@ -66,7 +67,7 @@ def main() -> NoReturn:
     Anything else is reported by its type: the text of a foreign exception may hold a private value.
     """
     try:
-        app()
+        plain_help(typer.main.get_command(app))()
     except AdumbraError as error:
         typer.echo(f"error: {error}", err=True)
         _say_what_is_charged(error)
@@ -81,6 +82,19 @@ def main() -> NoReturn:
         _say_what_is_charged(error)
         sys.exit(1)
     sys.exit(0)
+
+
+def plain_help(command: Any, parent: Any = None) -> Any:  # noqa: ANN401 - typer keeps these classes private
+    """The command with help where flags show no type and arguments are capitals, in all below it."""
+    context = typer.Context(command, parent=parent, **command.context_settings)
+    for parameter in command.get_params(context):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+        elif parameter.param_type_name == "argument":
+            parameter.metavar = parameter.name.upper()
+    for below in getattr(command, "commands", {}).values():
+        plain_help(below, context)
+    return command
 
 
 def _say_what_is_charged(error: BaseException) -> None:

@@ -14,6 +14,25 @@ GUESSED_DISTANCE = "a public guess of a squared distance, for the error that the
 SYNTHETIC = "synthetic rows to draw; none: the public number of rows, or a noisy one"
 EXPECTED = "a public guess of the number of rows, for the plan, where the schema declares none"
 
+PURPOSES: dict[str, str] = {
+    "dppro": "every row, projected, with Gaussian noise: distances, neighbours and clusters of rows",
+    "jl-laplace": "the same with Laplace noise, for a pure guarantee",
+    "lda": "synthetic rows that keep class means and spread, to train a classifier",
+    "moments": "synthetic rows of a mixed table or of item sets; the default, to be tried first",
+    "pca": "the main directions of a table, and each row in them, noisy, or synthetic rows",
+    "ron-gauss": "synthetic rows of a Gaussian, of one for each class, or with a numeric target",
+    "top-k": "the k most frequent items, with noisy counts",
+}
+TAKES: dict[str, tuple[str, str]] = {  # data, relations; a test tries every pair
+    "dppro": ("tables and item sets", "replace-one or one-element"),
+    "jl-laplace": ("tables and item sets", "replace-one or one-element"),
+    "lda": ("tables with a label", "replace-one or add-remove"),
+    "moments": ("tables and item sets", "replace-one or add-remove"),
+    "pca": ("tables", "replace-one; with -o output=sample add-remove as well"),
+    "ron-gauss": ("tables", "replace-one or add-remove"),
+    "top-k": ("item sets", "replace-one or add-remove"),
+}
+
 WORDS: dict[str, dict[str, str]] = {
     "dppro": {
         "n_components": "columns of the projection that is released",

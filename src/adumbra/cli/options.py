@@ -2,13 +2,16 @@
 
 import dataclasses
 import difflib
+import re
 import types
 import typing
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from adumbra.cli.option_words import WORDS
-from adumbra.errors import InvalidInput
+from adumbra.errors import InvalidInput, Unsupported, require
 
 if TYPE_CHECKING:
     from adumbra.workflow import Config
@@ -80,14 +83,68 @@ def make_config(method: str, epsilon: float, delta: float | None, options: list[
     return typing.cast("Config", kind(**values))
 
 
+@contextmanager
+def spelled_as_options(method: str) -> Iterator[None]:
+    """Messages speak Python's names; say how the command line spells those they tell to give."""
+    try:
+        yield
+    except InvalidInput as problem:
+        kind = config_classes().get(method)
+        fields = [] if kind is None else [field.name for field in dataclasses.fields(kind)]
+        named = [
+            name
+            for name in fields
+            if name not in BUDGET_FLAGS
+            and f"option {name}" not in str(problem)
+            and re.search(rf"(?<![\w.]){name}(?:=|\b)" if "_" in name else rf"^{name}=", str(problem))
+        ]
+        if not named or type(problem) not in (InvalidInput, Unsupported):
+            raise
+        flags = " or ".join(f"-o {name}=..." for name in named)
+        raise type(problem)(f"{problem} ({flags})") from problem
+
+
+def make_about(words: list[str]) -> dict[str, object]:
+    """What the card shall say of a release, from `--about name=value`."""
+    from adumbra.release.card import require_about
+
+    said: dict[str, object] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        name = name.strip().replace("-", "_")
+        require(bool(equals), f"about={word}: needs a value; write --about {name}=...")
+        require(name != "population", "about=population: has a flag of its own; give --population")
+        require_about({name: text})
+        require(name not in said, f"about={name}: is given twice; give it once")
+        said[name] = text.strip()
+    return said
+
+
+def choices(method: str) -> dict[str, tuple[str, ...]]:
+    """Options that are texts in Python, but take these words only; a test tries each."""
+    from adumbra.data.matrices import FAMILIES
+    from adumbra.mechanisms.topk import Method
+
+    families: dict[str, tuple[str, ...]] = {"family": ("auto", *FAMILIES)}
+    known: dict[str, dict[str, tuple[str, ...]]] = {
+        "dppro": families,
+        "jl-laplace": families,
+        "moments": {"numbers": ("auto", "bins", "scores")},
+        "top-k": {"method": tuple(one.value for one in Method)},
+    }
+    return known.get(method, {})
+
+
 def describe_options(method: str) -> list[tuple[str, str, str, str]]:
     """Name, type, default and meaning of every option of a method."""
     kind = config_classes()[method]
     hints = typing.get_type_hints(kind)
+    words = {name: " or ".join(chosen) for name, chosen in choices(method).items()}
     rows = []
     for field in dataclasses.fields(kind):
         default = "needed" if field.default is dataclasses.MISSING else str(field.default)
-        rows.append((field.name, _describe(hints[field.name]), default, WORDS[method][field.name]))
+        what = words.get(field.name) or _describe(hints[field.name])
+        rows.append((field.name, what, default, WORDS[method][field.name]))
     return rows
 
 

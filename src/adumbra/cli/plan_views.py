@@ -1,5 +1,6 @@
 """A plan, its price and a finished release, in words for people and as values for scripts."""
 
+import hashlib
 import json as json_module
 import textwrap
 from collections.abc import Sequence
@@ -76,9 +77,14 @@ def show_price(quotes: "Sequence[Quote]", instead: "Quote | None", *, err: bool)
 def show_release(made: "Release", out: Path, *, json: bool, quotes: "Sequence[Quote]" = ()) -> None:
     """Print where a release is."""
     if json:
-        contents = made.card["contents"]
-        facts = {"out": str(out), "guarantee": made.guarantee.to_dict(), "contents": contents}
-        facts["price"] = [quoted.to_dict() for quoted in quotes]
+        facts = {
+            "out": str(out),
+            "entry": made.card["ledger"]["entry"],
+            "digest": hashlib.sha256((out / "card.json").read_bytes()).hexdigest(),
+            "guarantee": made.guarantee.to_dict(),
+            "price": [quoted.to_dict() for quoted in quotes],
+            "contents": made.card["contents"],
+        }
         typer.echo(json_module.dumps(facts, indent=2))
         return
     typer.echo(f"released  {out}  ({made.guarantee.sentence()})")

@@ -1,4 +1,4 @@
-"""`plan`, `methods` and `release`: say what it costs, then pay and do it."""
+"""`plan` and `release`: say what it costs, then pay and do it."""
 
 import json as json_module
 import sys
@@ -47,39 +47,26 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Say what a release would cost and how wrong it would be; reads no value."""
     from adumbra import workflow
-    from adumbra.cli.options import make_config
+    from adumbra.cli.options import make_config, spelled_as_options
+    from adumbra.cli.schema_commands import undeclared, undeclared_words
     from adumbra.data.schema import Schema
     from adumbra.data.sources import open_source
     from adumbra.data.watched import WatchedSource
 
-    config = make_config(method, epsilon, delta, option or [])
+    with spelled_as_options(method):
+        config = make_config(method, epsilon, delta, option or [])
     declared = Schema.read(schema)
     known = declared if data is None else WatchedSource(open_source(data, declared)).schema
-    planned = workflow.plan(config, known)
+    with spelled_as_options(method):
+        planned = workflow.plan(config, known)
+    unread = [] if data is None else undeclared(data, known)
     if json:
-        typer.echo(json_module.dumps(plan_facts(planned), indent=2))
-    else:
-        show_plan(planned)
-
-
-def methods(json: AsJson = False) -> None:
-    """List the methods with their options: what each is, its default, and what it means."""
-    from adumbra.cli.options import config_classes, describe_options
-
-    described = {name: describe_options(name) for name in config_classes()}
-    if json:
-        facts = {name: [list(row) for row in rows] for name, rows in described.items()}
+        facts = {**plan_facts(planned), **({} if data is None else {"undeclared": unread})}
         typer.echo(json_module.dumps(facts, indent=2))
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    for name, rows in described.items():
-        table = Table("option", "is", "default", "means", box=None, title=f"--method {name}")
-        table.title_justify = "left"
-        for row in rows:
-            table.add_row(*row)
-        Console().print(table)
+    show_plan(planned)
+    if unread:
+        typer.echo(undeclared_words(unread))
 
 
 def release(  # noqa: PLR0913, PLR0917 - one argument a flag
@@ -96,12 +83,21 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     before_dp: Annotated[
         str, typer.Option("--before-dp", help="What was done to the rows before; goes on the card.")
     ] = "not declared",
+    about: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--about",
+            help="A line of the card, as name=value: title, curator, intended_use, why, product, region "
+            "or sector; repeat. It is public.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
     json: AsJson = False,
 ) -> None:
     """Plan, pay the ledger, release, and write the folder with its card and page."""
     from adumbra import workflow
-    from adumbra.cli.options import make_config
+    from adumbra.cli.options import make_about, make_config, spelled_as_options
+    from adumbra.cli.schema_commands import undeclared, undeclared_words
     from adumbra.data.schema import Schema
     from adumbra.data.sources import open_source
     from adumbra.data.watched import WatchedSource
@@ -109,11 +105,16 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     from adumbra.errors import require
 
     require(engine == "local", f"engine={engine}: unknown; use local")
-    config = make_config(method, epsilon, delta, option or [])
+    said = make_about(about or [])
+    with spelled_as_options(method):
+        config = make_config(method, epsilon, delta, option or [])
     source = WatchedSource(open_source(data, Schema.read(schema)))
-    planned = workflow.plan(config, source.schema)
+    with spelled_as_options(method):
+        planned = workflow.plan(config, source.schema)
     if not json:
         show_plan(planned)
+        if unread := undeclared(data, source.schema):
+            typer.echo(undeclared_words(unread))
     workflow.require_payable(
         config,
         planned,
@@ -121,6 +122,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
         ledger=ledger,
         population=population,
         out=out,
+        about=said,
         before_dp=before_dp,
     )
     quotes = _quote(planned, ledger, population)
@@ -141,6 +143,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
             population=population,
             out=out,
             engine=LocalEngine(progress=report),
+            about=said,
             before_dp=before_dp,
         )
     show_release(made, out, json=json, quotes=quotes)

@@ -4,17 +4,20 @@ A card may come from a stranger: its words are printed without markup and withou
 """
 
 import json as json_module
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from adumbra.cli.flags import AsJson
+from adumbra.cli.plan_views import print_hanging
+
 if TYPE_CHECKING:
     from rich.table import Table
 
 Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Digest = Annotated[
     str | None, typer.Option("--digest", help="SHA-256 of card.json, from the publisher.")
 ]
@@ -38,9 +41,9 @@ def inspect(folder: Folder, json: AsJson = False) -> None:
     console.print(_noise(card))
     console.print(Text(clean(card["guarantee"]["attacker"]["sentence"])))
     for note in card["notes"]:
-        console.print(Text(f"  {clean(note)}"))
+        print_hanging(console, clean(note), "  ")
     for limit in card["limits"]:
-        console.print(Text(f"- {clean(limit)}", style="dim"))
+        print_hanging(console, clean(limit), "- ", "dim")
     if "card.html" in card["files"]:
         typer.echo(f"page      {folder / 'card.html'}")
     typer.echo(f"digest    {checked.digest}")
@@ -80,10 +83,10 @@ def _facts(card: dict[str, Any]) -> "Table":
     about, contents, ledger = card["about"], card["contents"], card["ledger"]
     tables = [
         (name, f"{t['rows']} rows x {len(t['columns'])} columns")
-        for name, t in contents["tables"].items()
+        for name, t in _natural(contents["tables"])
     ]
     arrays = [
-        (name, f"array {' x '.join(map(str, a['shape']))}") for name, a in contents["arrays"].items()
+        (name, f"array {' x '.join(map(str, a['shape']))}") for name, a in _natural(contents["arrays"])
     ]
     lines = [
         ("promise", card["guarantee"]["sentence"]),
@@ -104,8 +107,17 @@ def _noise(card: dict[str, Any]) -> "Table":
     uses = [
         (u["purpose"], u["distribution"], u["scale"], u.get("sensitivity")) for u in card["mechanisms"]
     ]
-    errors = [(f"expected {name}", "", value, "") for name, value in card["accuracy"].items()]
+    errors = [(f"expected {name}", "", value, "") for name, value in _natural(card["accuracy"])]
     return _table(["noise for", "law", "scale", "hides a change of"], [*uses, *errors])
+
+
+def _natural(parts: dict[str, Any]) -> list[tuple[str, Any]]:
+    """A card's members with 2 before 10; the card itself sorts its names as text."""
+
+    def key(part: tuple[str, Any]) -> list[str | int]:
+        return [int(word) if word.isdecimal() else word for word in re.split(r"([0-9]+)", part[0])]
+
+    return sorted(parts.items(), key=key)
 
 
 def _table(titles: list[str], rows: Sequence[tuple[object, ...]]) -> "Table":

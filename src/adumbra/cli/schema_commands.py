@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Write and check schemas.", no_args_is_help=True)
 
+SHOWN_NAMES, LONGEST_NAME = 8, 60  # of undeclared columns
+
 
 @app.command()
 def draft(
-    data: Annotated[str, typer.Argument(help="A file, a folder or a quoted glob.", metavar="DATA")],
+    data: Annotated[str, typer.Argument(help="A file, a folder or a quoted glob.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write here, not to the screen.")
     ] = None,
@@ -38,9 +40,9 @@ def draft(
 
 @app.command()
 def check(
-    schema: Annotated[Path, typer.Argument(help="The schema file.", metavar="SCHEMA")],
+    schema: Annotated[Path, typer.Argument(help="The schema file.")],
     data: Annotated[
-        str | None, typer.Argument(help="Data to compare names with.", metavar="[DATA]")
+        str | None, typer.Argument(help="Data to compare names, types and a public row count with.")
     ] = None,
     expanded: Annotated[
         Path | None, typer.Option("--expanded", help="Write the schema with its patterns filled in.")
@@ -49,7 +51,7 @@ def check(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say every fault of a schema at once; with DATA, compare column names and storage types too."""
+    """Say every fault of a schema at once; with DATA, compare names, types, public row count."""
     from adumbra.data.schema import Schema
     from adumbra.errors import SchemaError, require
 
@@ -77,6 +79,9 @@ def check(
         "neighbours": str(declared.neighbours),
         "digest": declared.digest(),
     }
+    unread = [] if data is None else undeclared(data, declared)
+    if data is not None:
+        facts["undeclared"] = unread
     if as_json:
         _print_json(facts)
         return
@@ -87,16 +92,42 @@ def check(
     typer.echo(
         f"{schema}: no fault; {width}, unit {declared.unit}, neighbours {declared.neighbours}{against}"
     )
+    if unread:
+        typer.echo(undeclared_words(unread))
+
+
+def undeclared(data: str, schema: "Schema") -> list[str]:
+    """Columns of the data that the schema does not name: no release reads them. Names are public."""
+    from adumbra.data.sources import describe
+
+    known = set(schema.names) if schema.items is None else {schema.items.column}
+    files = [fields for where, fields in describe(data, schema.items) if not where.endswith(".dat'")]
+    return list(dict.fromkeys(name for fields in files for name, _ in fields if name not in known))
+
+
+def undeclared_words(names: list[str]) -> str:
+    """How many columns stay out, and the first of them by name."""
+    from adumbra.cli.release_views import clean
+
+    listed = ", ".join(clean(name)[:LONGEST_NAME] for name in names[:SHOWN_NAMES])
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    columns = "1 column" if len(names) == 1 else f"{len(names)} columns"
+    verb = "is not declared and stays" if len(names) == 1 else "are not declared and stay"
+    return f"{columns} of the data {verb} out: {listed}{more}"
 
 
 def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
-    """Expand the schema by the data's names, and list what does not fit."""
-    from adumbra.data.sources import compare
-    from adumbra.errors import SchemaError
+    """Expand the schema by the data's names, and list what does not fit, as `release` would say it."""
+    from adumbra.data.sources import compare, open_source
+    from adumbra.errors import InvalidInput, SchemaError
 
     fitted, faults = compare(data, declared)
     if faults:
         raise SchemaError(tuple(f"{path}: {fault}" for fault in faults))
+    try:
+        open_source(data, fitted).public_rows()
+    except InvalidInput as problem:
+        raise SchemaError((f"{path}: {problem}",)) from problem
     return fitted
 
 
