@@ -167,7 +167,8 @@ def find_faults(
     require(path.is_dir(), f"folder={path}: is not a folder; give the folder of a release")
     sizes, faults = _members(path)
     if "card.json" not in sizes:
-        return ("card.json: is missing; is this the folder of a release?",), None
+        known = tuple(fault for fault in faults if fault.startswith("card.json: "))  # a link, a folder
+        return known or ("card.json: is missing; is this the folder of a release?",), None
     if sizes["card.json"] > CARD_LIMIT:
         return (*faults, f"card.json: is larger than {CARD_LIMIT} bytes"), None
     raw = (path / "card.json").read_bytes()
