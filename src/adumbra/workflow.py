@@ -42,7 +42,10 @@ Config = (
 LIMITS = (
     "The guarantee covers this folder; whatever else is published about the same people adds to it.",
     "It hides one unit's contribution, not what is true of the population as a whole.",
-    "Bounds, categories, labels were declared, not measured; a wrong one costs accuracy, not privacy.",
+    (
+        "Bounds, categories and labels were declared. A wrong one costs accuracy; one that was read off "
+        "the private rows costs privacy, and the guarantee does not cover it."
+    ),
     "Run time, memory and the machine itself are outside the guarantee.",
 )
 
@@ -142,7 +145,11 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
             about=about,
             before_dp=before_dp,
         )
-        request = {"config": config_facts(config), "schema": source.schema.digest()}
+        request = {
+            "method": planned.method,
+            "config": config_facts(config),
+            "schema": source.schema.digest(),
+        }
         entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
         with _told_where_it_stands(book, entry):
             grant = book.draw(entry, planned.purposes)

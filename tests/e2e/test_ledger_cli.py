@@ -1,5 +1,6 @@
 """The steward's commands on a real release: everything that `adumbra ledger` can do."""
 
+import datetime as dt
 import json
 
 import numpy as np
@@ -62,6 +63,66 @@ def test_a_release_is_accounted_for(book, tmp_path):
     assert ledger("head", "--ledger", book).startswith("event 7 of ledger ")
 
 
+def test_a_head_that_was_kept_shows_a_roll_back(book, tmp_path):
+    kept = tmp_path / "head.json"
+    kept.write_text(ledger("head", "--ledger", book, "--json"))
+    head = json.loads(kept.read_text())
+    text = ledger("head", "--ledger", book)
+    assert all(str(value) in text for value in head.values())
+    against = ("verify", "--ledger", book, "--against", str(kept))
+    assert "the head compared is part of this history" in ledger(*against)
+    release(book, tmp_path / "out")
+    assert said(*against)["card"] is True  # an earlier state is part of the history, too
+    for change, fault in {
+        "sequence": (head["sequence"] + 99, "head: the signature"),
+        "hash": ("0" * 64, "is not the one it was issued at; the history was rewritten"),
+        "ledger": ("another", "head: was issued by another ledger"),
+        "signature": ("", "head: the signature of its ledger head does not hold"),
+        "public_key": (None, "head: was issued by another ledger"),
+    }.items():
+        kept.write_text(json.dumps({**head, change: fault[0]}))
+        with pytest.raises(VerificationFailed, match=fault[1]):
+            ledger(*against)
+    kept.write_text(json.dumps({"ledger": head["ledger"]}))
+    with pytest.raises(VerificationFailed, match="head: has no readable ledger head"):
+        ledger(*against)
+
+
+def test_a_ledger_put_back_to_an_older_copy_is_seen_by_the_head(tmp_path):
+    location = str(tmp_path / "l.db")
+    ledger("init", location)
+    older = (tmp_path / "l.db").read_bytes()
+    words = "--epsilon 4 --unit row --neighbours replace-one"
+    ledger("register", "people", "--ledger", location, *words.split())
+    (tmp_path / "head.json").write_text(ledger("head", "--ledger", location, "--json"))
+    (tmp_path / "l.db").write_bytes(older)
+    for side in tmp_path.glob("l.db-*"):
+        side.unlink()
+    with pytest.raises(VerificationFailed, match="head: issued at event 2, which this ledger lacks"):
+        ledger("verify", "--ledger", location, "--against", str(tmp_path / "head.json"))
+
+
+def test_show_says_by_which_method_when_and_where(book, tmp_path):
+    release(book, tmp_path / "out")
+    (entry,) = said("show", "--ledger", book)["populations"][0]["entries"]
+    assert entry["method"] == "dppro"
+    assert entry["day"] == dt.datetime.now(tz=dt.UTC).date().isoformat()
+    text = ledger("show", "people", "--ledger", book)
+    assert (
+        f"{entry['id']}  {entry['day']}  published   charged epsilon=1.0  people  dppro: epsilon=1"
+        in text
+    )
+    assert f"in {tmp_path / 'out'}" in text
+    assert "3.81728 left (squares add); about" in text
+    assert "together the squares of their mu add, not the epsilons" in text
+    with open_ledger(book) as opened:
+        opened.register(Population("pure", *ROW, 4.0))
+        opened.reserve("pure", ask(1.0), request={}, source_pin="")  # of whom no method is known
+    text = ledger("show", "pure", "--ledger", book)
+    assert "  a release: epsilon=1 (pure)" in text
+    assert "squares" not in text
+
+
 def test_a_card_that_was_changed_is_not_the_one_that_was_sealed(book, tmp_path):
     release(book, tmp_path / "out")
     card = json.loads((tmp_path / "out" / "card.json").read_text())
@@ -78,8 +139,9 @@ def test_a_card_of_another_ledger_or_none(book, tmp_path):
         ledger("verify", "--ledger", str(tmp_path / "other.db"), "--against", str(tmp_path / "out"))
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "half.json").write_text("{")
-    for name in ("list.json", "half.json", "none.json"):
-        with pytest.raises(InvalidInput, match="card="):
+    (tmp_path / "empty.json").write_text("{}")
+    for name in ("list.json", "half.json", "empty.json", "none.json"):
+        with pytest.raises(InvalidInput, match="against="):
             ledger("verify", "--ledger", book, "--against", str(tmp_path / name))
 
 
@@ -150,6 +212,14 @@ def test_export(book, tmp_path):
     assert (
         said("export", str(tmp_path / "log.parquet"), "--ledger", book, "--private")["public"] is False
     )
+    with pytest.raises(InvalidInput, match="exists already; choose another name or give --force"):
+        ledger("export", str(tmp_path / "log.jsonl"), "--ledger", book)
+    with pytest.raises(InvalidInput, match="its folder does not exist; make it first"):
+        ledger("export", str(tmp_path / "none" / "log.jsonl"), "--ledger", book)
+    (tmp_path / "log.jsonl").write_text("old")
+    ledger("export", str(tmp_path / "log.jsonl"), "--ledger", book, "--force")
+    assert verify_export(tmp_path / "log.jsonl") == 7
+    assert not list(tmp_path.glob(".log*"))
 
 
 def test_a_wrong_declaration_is_taken_back_before_a_link(book):

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from adumbra.cli.flags import AsJson, Force, require_new_file
+from adumbra.cli.release_views import clean
+
 if TYPE_CHECKING:
     from adumbra.privacy.ledger import Ledger, Statement
 
@@ -38,7 +41,6 @@ Location = Annotated[str, typer.Option("--ledger", help="Ledger file, or a postg
 Name = Annotated[str, typer.Argument(help="A registered population.")]
 EntryId = Annotated[str, typer.Argument(help="The id of an entry, as `ledger show` lists it.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why; one line. It is public: name no one.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
 @contextmanager
@@ -127,11 +129,12 @@ def show(
 def verify(
     ledger: Location,
     against: Annotated[
-        Path | None, typer.Option("--against", help="A card.json, or its folder.")
+        Path | None,
+        typer.Option("--against", help="A release, its card.json, or a head kept by `head --json`."),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Check chains, signatures, sums and states; with a card, that the ledger was not rolled back."""
+    """Check chains, signatures, sums and states; with a card or a head, that nothing was rolled back."""
     from dataclasses import asdict
 
     card, digest = (None, None) if against is None else _read_card(against)
@@ -142,10 +145,12 @@ def verify(
 
 @app.command()
 def head(ledger: Location, json: AsJson = False) -> None:
-    """Print the signed head: write it down elsewhere, and a roll-back shows (`verify --against`)."""
+    """Print the signed head: keep it (--json) elsewhere, and a roll-back shows (`verify --against`)."""
     with _opened(ledger) as book:
         found = book.head()
-    _say(f"event {found.sequence} of ledger {found.ledger}: {found.hash}", found.to_dict(), json)
+    signed = f"signature {found.signature}\npublic key {found.public_key}"
+    text = f"event {found.sequence} of ledger {found.ledger}: {found.hash}\n{signed}"
+    _say(text, found.to_dict(), json)
 
 
 @app.command()
@@ -224,11 +229,19 @@ def export(
     path: Annotated[Path, typer.Argument(help="A new .jsonl or .parquet file.")],
     ledger: Location,
     private: Annotated[bool, typer.Option("--private", help="With paths, owners and users.")] = False,
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Write the log to a file; without --private it names no path and no person."""
+    require_new_file("path", path, force=force)
     with _opened(ledger) as book:
-        book.export(path, public=not private)
+        if force:
+            fresh = path.with_name(f".{path.stem}.new{path.suffix}")
+            fresh.unlink(missing_ok=True)
+            book.export(fresh, public=not private)
+            fresh.replace(path)
+        else:
+            book.export(path, public=not private)
     _say(f"written: {path}", {"path": str(path), "public": not private}, json)
 
 
@@ -247,15 +260,25 @@ def _print(statement: "Statement") -> None:
             f"  cap raised {change.day} from {change.before!r} to {change.after!r}: {change.reason}"
         )
     for entry in statement.entries:
-        charged = f"{entry.id}  {entry.state:<10}  epsilon={entry.epsilon!r}  {entry.population}"
-        typer.echo(f"  {charged}  for {entry.guarantee}")
+        charged = f"{entry.id}  {entry.day}  {entry.state:<10}  charged epsilon={entry.epsilon!r}"
+        typer.echo(
+            f"  {charged}  {entry.population}  {clean(entry.method) or 'a release'}: {entry.guarantee}"
+        )
+        if entry.target:
+            typer.echo(f"      in {clean(entry.target)}")
+    if statement.entries and statement.population.delta:
+        at = f"delta={statement.population.delta!r}"
+        typer.echo(
+            f"  charged: each alone, at {at}; together the squares of their mu add, not the epsilons"
+        )
     for entry in statement.stranded:
         typer.echo(f"  not published: {entry.id} is {entry.state}; {entry.remedy}")
     for overlap in statement.overlaps:
         typer.echo(f"  look: {overlap.sentence()}")
 
 
-def _read_card(path: Path) -> tuple[dict[str, Any], str]:
+def _read_card(path: Path) -> tuple[dict[str, Any], str | None]:
+    """A card and its digest, or a ledger's head, which has none."""
     from adumbra.errors import InvalidInput
 
     file = path / "card.json" if path.is_dir() else path
@@ -263,10 +286,12 @@ def _read_card(path: Path) -> tuple[dict[str, Any], str]:
         raw = file.read_bytes()
         card = json_module.loads(raw)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"card={file}: not a readable card") from error
-    if not isinstance(card, dict):
-        raise InvalidInput(f"card={file}: not a card")
-    return card, hashlib.sha256(raw).hexdigest()
+        raise InvalidInput(f"against={file}: not a readable card or head") from error
+    if not isinstance(card, dict) or "ledger" not in card:
+        raise InvalidInput(
+            f"against={file}: neither a card nor a head; give a release or what `head --json` prints"
+        )
+    return card, None if isinstance(card["ledger"], str) else hashlib.sha256(raw).hexdigest()
 
 
 def _release_digest(folder: Path) -> str:

@@ -37,11 +37,11 @@ class Verified:
     populations: int
     entries: int
     head: str
-    card: bool  # whether a card was compared, too
+    card: bool  # whether a card, or a head that was kept elsewhere, was compared, too
 
     def sentence(self) -> str:
         """For people."""
-        card = "; the card's head is part of this history" if self.card else ""
+        card = "; the head compared is part of this history" if self.card else ""
         return (
             f"{self.events} public and {self.private_events} private events, "
             f"{self.populations} populations, {self.entries} entries agree; head {self.head[:16]}{card}"
@@ -188,26 +188,34 @@ def _by_key(table: Table, rows: list[dict[str, Any]]) -> dict[tuple[str, ...], d
 def card_faults(
     connection: Connection, known: Mapping[str, str], card: Mapping[str, Any], card_digest: str | None
 ) -> list[str]:
-    """Whether the head that a card carries is an earlier (or the present) state of this ledger."""
+    """Whether the head that a card carries is an earlier (or the present) state of this ledger.
+
+    A head alone, as `LedgerHead.to_dict` has it, is compared in the same way; it names no entry.
+    """
+    alone = isinstance(card.get("ledger"), str)
+    name = "head" if alone else "card"
     try:
-        head = card["ledger"]["head"]
-        entry, sequence, digest = str(card["ledger"]["entry"]), int(head["sequence"]), str(head["hash"])
+        head = card if alone else card["ledger"]["head"]
+        entry = "" if alone else str(card["ledger"]["entry"])
+        sequence, digest = int(head["sequence"]), str(head["hash"])
         message = head_message(str(head["ledger"]), "public", sequence, digest)
         signed = is_signed(str(head["public_key"]), message, str(head["signature"]))
         issuer = (head["ledger"], head["public_key"])
     except (KeyError, TypeError, ValueError, AdumbraError):
-        return ["card: has no readable ledger head"]
+        return [f"{name}: has no readable ledger head"]
     if issuer != (known.get("ledger"), known.get("public_key")):
-        return ["card: was issued by another ledger"]
-    faults = [] if signed else ["card: the signature of its ledger head does not hold"]
+        return [f"{name}: was issued by another ledger"]
+    faults = [] if signed else [f"{name}: the signature of its ledger head does not hold"]
     place = (events.c.log == "public", events.c.sequence == sequence)
     found = connection.execute(select(events.c.hash).where(*place)).scalar()
     if found is None:
-        faults.append(f"card: issued at event {sequence}, which this ledger lacks; it was rolled back")
+        faults.append(f"{name}: issued at event {sequence}, which this ledger lacks; it was rolled back")
     elif found != digest:
         faults.append(
-            f"card: event {sequence} is not the one it was issued at; the history was rewritten"
+            f"{name}: event {sequence} is not the one it was issued at; the history was rewritten"
         )
+    if alone:
+        return faults
     row = connection.execute(
         select(entries.c.state, entries.c.digest).where(entries.c.id == entry)
     ).first()

@@ -1,6 +1,8 @@
 """What `ledger show` says: spent, left, how many more like the last, and what a crash left behind."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -17,8 +19,13 @@ def read(connection: Connection, name: str | None) -> tuple[Statement, ...]:
     wanted = [lineage(connection, name)[0]] if name is not None else all_accounts(connection)
     raised = _raises(connection)
     overlaps = tripwire.overlaps(connection)
+    asked = {
+        str(event["entry"]): event
+        for event in read_events(connection, "public")
+        if event["kind"] == "reserve"
+    }
     return tuple(
-        _statement(connection, account, raised.get(account.population.name, ()), overlaps)
+        _statement(connection, account, raised.get(account.population.name, ()), overlaps, asked)
         for account in wanted
     )
 
@@ -28,6 +35,7 @@ def _statement(
     account: Account,
     raised: tuple[CapChange, ...],
     overlaps: tuple[Overlap, ...],
+    asked: Mapping[str, Mapping[str, Any]],
 ) -> Statement:
     people = account.population
     above = lineage(connection, people.name)
@@ -46,7 +54,7 @@ def _statement(
         spent=money.spent_epsilon(account.spent, people),
         left=min(room(other, people.delta) for other in above),
         more_like_last=_more(connection, above, live[-1]) if live else None,
-        entries=tuple(_entry(row, people) for row in rows),
+        entries=tuple(_entry(row, people, asked[row["id"]]) for row in rows),
         raised=raised,
         overlaps=tuple(
             overlap for overlap in overlaps if people.name in (overlap.population, overlap.other)
@@ -54,7 +62,7 @@ def _statement(
     )
 
 
-def _entry(row: RowMapping, people: Population) -> Entry:
+def _entry(row: RowMapping, people: Population, asked: Mapping[str, Any]) -> Entry:
     return Entry(
         id=row["id"],
         population=row["population"],
@@ -64,6 +72,8 @@ def _entry(row: RowMapping, people: Population) -> Entry:
         digest=row["digest"],
         staged=row["staged"],
         target=row["target"],
+        day=str(asked["day"]),
+        method=str(asked["request"].get("method", "")),
     )
 
 

@@ -108,6 +108,8 @@ class Entry:
     digest: str
     staged: str
     target: str
+    day: str  # of its charge
+    method: str  # empty where the request does not name it
 
     @property
     def is_stranded(self) -> bool:
@@ -176,4 +178,5 @@ class Statement:
             else f"; about {self.more_like_last} more releases like the last"
         )
         spent = f"epsilon={self.spent!r} spent of {people.epsilon!r}{at}"
-        return f"{people.name}: {spent}, {self.left!r} left{more}"
+        adds = " (squares add)" if people.delta and self.spent_units else ""
+        return f"{people.name}: {spent}, {self.left!r} left{adds}{more}"
