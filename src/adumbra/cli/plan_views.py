@@ -35,6 +35,8 @@ def show_plan(planned: "Plan") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from adumbra.report.words import expected_words
+
     console = Console(highlight=False)
     console.print(f"[bold]{planned.method}[/bold]  costs {planned.guarantee.sentence()}")
     table = Table("noise for", "law", "scale", "sensitivity", box=None, padding=(0, 3, 0, 0))
@@ -43,7 +45,7 @@ def show_plan(planned: "Plan") -> None:
         table.add_row(noise.purpose, noise.distribution, *numbers)
     console.print(table)
     for name, value in planned.expected.items():
-        print_hanging(console, f"expected {name}: {value:.4g}", "  ")
+        print_hanging(console, f"expected {expected_words(name)}: {value:.4g}", "  ")
     for note in planned.notes:
         print_hanging(console, note, "- ")
 

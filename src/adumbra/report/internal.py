@@ -11,6 +11,8 @@ from typing import Any
 from adumbra.report.page import template
 
 STAMP = "NOT FOR RELEASE"
+LOUD = 3.0  # standard errors above which an advantage is called more than chance
+NEAR = 0.8  # ratio of distances below which members are called nearer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,10 @@ def scores(facts: Mapping[str, Any]) -> list[Score]:
         _advantage("Attribute from the others", ATTRIBUTE, facts["attribute_advantage"], error),
     ]
     ratio = float(facts["distance_ratio"])
-    far = "members are no nearer to the release than people who were left out"
-    near = "members are nearer to the release than people who were left out: look closer"
-    found.append(Score("Nearest row", DISTANCE, f"{ratio:.2f}", "1.00", near if ratio < 0.8 else far))
+    limit = f"the line is drawn at {NEAR:.2f}, by hand: this score has no error bar"
+    far = f"members are not much nearer to the release than people who were left out ({limit})"
+    near = f"members are nearer to the release than people who were left out: look closer ({limit})"
+    found.append(Score("Nearest row", DISTANCE, f"{ratio:.2f}", "1.00", near if ratio < NEAR else far))
     return found
 
 
@@ -54,9 +57,10 @@ DISTANCE = "Median distance of members to the nearest released row, over that of
 def _advantage(name: str, meaning: str, value: float | None, error: float | None) -> Score:
     if value is None or error is None:
         return Score(name, meaning, "–", "0", "not run")
-    reading = "stands out of chance: look closer" if value > 3 * error else "no better than chance"
-    return Score(name, meaning, _signed(value, error), "0", reading)
-
-
-def _signed(value: float, error: float) -> str:
-    return f"{value:+.2f} ± {2 * error:.2f}".replace("-", "−")
+    limit = LOUD * error
+    if limit >= 1.0:  # no advantage can be above 1
+        few = "too few trials to tell: even a certain attack would not stand out of chance"
+        return Score(name, meaning, f"{value:+.2f}".replace("-", "−"), "0", few)
+    reading = "stands out of chance: look closer" if value > limit else "no better than chance"
+    shown = f"{value:+.2f} ± {2 * error:.2f}".replace("-", "−")
+    return Score(name, meaning, shown, "0", f"{reading} (the line is drawn at +{limit:.2f})")

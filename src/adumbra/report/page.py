@@ -6,13 +6,14 @@ rounds numbers for people. Whatever it shows is in card.json exactly.
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from functools import cache
 from typing import Any
 
 from adumbra.report import figures
+from adumbra.report.words import expected_words, fact_words, in_order, words
 
 SHOWN_GROUPS = 40  # declarations listed before the page refers to card.json
 SHOWN_CATEGORIES = 8
@@ -111,7 +112,8 @@ def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "at_most": at_most, "value": _value}
-    environment.filters |= {"bytes": _bytes, "words": _words}
+    environment.filters |= {"bytes": _bytes, "words": words, "rounded": _rounded, "in_order": in_order}
+    environment.filters |= {"expected_words": expected_words, "fact_words": fact_words}
     return environment.get_template(name)
 
 
@@ -253,24 +255,24 @@ def _raised(text: str) -> str:
     return tens if mantissa == "1" else f"{mantissa} × {tens}"
 
 
-def _value(value: object) -> str:
-    """Any value of the card, on one line."""
+def _value(value: object, digits: Callable[[float], str] = repr) -> str:
+    """Any value of the card, on one line; parameters with all their digits."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return _raised(repr(value))
+        return _raised(digits(value) if isinstance(value, float) else repr(value))
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_value(inner)}" for key, inner in value.items())
+        return ", ".join(f"{key}: {_value(inner, digits)}" for key, inner in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_value, value))
+        return ", ".join(_value(inner, digits) for inner in value)
     return str(value)
 
 
-def _words(name: str) -> str:
-    """A field's name as words."""
-    return name.replace("_", " ")
+def _rounded(value: object) -> str:
+    """The same for what was found, to four digits; card.json has all of them."""
+    return _value(value, lambda number: f"{number:.4g}")
 
 
 def _bytes(size: int) -> str:
