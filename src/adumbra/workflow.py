@@ -50,8 +50,23 @@ LIMITS = (
 )
 
 
-def plan(config: Config, schema: Schema) -> Plan:  # noqa: PLR0911 - one case a mechanism
-    """Cost, noise and expected error of a release; touches no data."""
+def plan(config: Config, schema: Schema | str | Path) -> Plan:  # noqa: PLR0911 - one case a mechanism
+    """Cost, noise and expected error of a release; touches no data and costs nothing.
+
+    Parameters
+    ----------
+    config : the config of a method, such as `MomentsConfig(epsilon=1.0)`
+    schema : the declared columns, unit and relation: a `Schema`, or the path of a schema file
+
+    Returns
+    -------
+    Plan with `guarantee`, `noise`, `expected` (errors by name), `notes` (sentences) and `details`.
+
+    Raises
+    ------
+    InvalidInput, if config and schema do not fit; its subclass `Unsupported`, if there is no proof.
+    """
+    schema = as_schema(schema)
     match config:
         case DPProConfig():
             return dppro.plan(config, schema)
@@ -120,7 +135,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
     data: object,
     config: Config,
     *,
-    schema: Schema,
+    schema: Schema | str | Path,
     ledger: str | Path | Ledger,
     population: str,
     out: str | Path,
@@ -128,9 +143,32 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
     about: Mapping[str, object] | None = None,
     before_dp: str = "not declared",
 ) -> Release:
-    """Pay, draw, seal and publish one release into the new folder `out`."""
+    """Pay for one release, draw it, and publish it in the new folder `out`.
+
+    Parameters
+    ----------
+    data : what to release: the path of a Parquet, Arrow or CSV file, a folder or glob of them, or a FIMI
+        `.dat` file; a table of pandas, polars or pyarrow; a numpy array or a scipy.sparse matrix
+    config : the config of a method, such as `MomentsConfig(epsilon=1.0)`
+    schema : the declared columns, unit and relation: a `Schema`, or the path of a schema file
+    ledger : the ledger that pays: an open `Ledger`, a path, or a postgresql:// address
+    population : the registered population whose people these rows are
+    out : a folder that does not exist yet
+    engine : where it runs; `LocalEngine()` unless given
+    about : words for the card: title, curator, intended_use, ...; they are public
+    before_dp : what was done to the rows, or learned from them, before; it goes on the card
+
+    Returns
+    -------
+    Release, as `load(out)` gives it.
+
+    Raises
+    ------
+    InvalidInput or BudgetRefused, before anything is charged. What stops it after the charge carries a
+    note on which ledger entry stays charged, and what can be done.
+    """
     target = Path(out)
-    source = WatchedSource(open_source(data, schema))
+    source = WatchedSource(open_source(data, as_schema(schema)))
     planned = plan(config, source.schema)
     pin = source.pin()
     with _opened(ledger) as book:
@@ -236,6 +274,16 @@ def _opened(ledger: str | Path | Ledger) -> Iterator[Ledger]:
         yield book
     finally:
         book.close()
+
+
+def as_schema(schema: object) -> Schema:
+    """A schema, or the one in the file at a path."""
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, str | Path):
+        return Schema.read(schema)
+    kind = type(schema).__name__
+    raise InvalidInput(f"schema of type {kind}: give an adumbra.Schema, or the path of a schema file")
 
 
 def _unknown(config: object) -> InvalidInput:

@@ -236,3 +236,18 @@ def test_a_watched_source_shows_each_row_once_and_changes_nothing():
     partial = WatchedSource(source, lambda rows: pytest.fail("a part of the rows is no whole pass"))
     assert sum(len(batch) for batch in partial.batches(4096, 4096)) == 904
     assert not partial.is_seen
+
+
+def test_a_schema_may_be_a_path_and_nothing_else(tmp_path):
+    path = tmp_path / "schema.toml"
+    path.write_text(Schema.numeric(3, 0.0, 1.0).to_toml(), encoding="utf-8")
+    config = DPProConfig(n_components=2, epsilon=1.0, delta=1e-6)
+    wanted = workflow.plan(config, Schema.numeric(3, 0.0, 1.0))
+    assert workflow.plan(config, path) == workflow.plan(config, str(path)) == wanted
+    for wrong in ({"a": 1}, None, 3):
+        with pytest.raises(InvalidInput, match="give an adumbra.Schema, or the path of a schema file"):
+            workflow.plan(config, wrong)
+        with pytest.raises(InvalidInput, match="or the path of a schema file"):
+            workflow.release(
+                np.ones((2, 3)), config, schema=wrong, ledger="l", population="p", out=tmp_path / "o"
+            )

@@ -126,7 +126,18 @@ def _sync_directory(directory: Path) -> None:
 def load(folder: str | Path, *, max_bytes: int | None = None) -> Release:
     """Verify a release, then open it; tables and arrays are read when first asked for.
 
-    A table that would fill more memory than its file explains is refused unless `max_bytes` allows it.
+    Parameters
+    ----------
+    folder : a folder that `release` made
+    max_bytes : memory that a table may fill; without it, what the size of its file explains
+
+    Returns
+    -------
+    Release with `data` (the main table), `tables`, `arrays`, `card` and `guarantee`.
+
+    Raises
+    ------
+    VerificationFailed, with every fault on a line of its own.
     """
     path = Path(folder)
     card = verify(path).card
