@@ -150,7 +150,7 @@ def test_a_foreign_exception_loses_its_text(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("adumbra.data.blocks.fill_column", leak)
     planned = ["release", path, "--schema", tmp_path / "schema.toml", *PAY]
     assert run(monkeypatch, capfd, *planned, "--ledger", "absent.db", "--out", tmp_path / "out") != 0
-    monkeypatch.setattr("adumbra.data.csv.read_header", leak)
+    monkeypatch.setattr("adumbra.data.csv_header.read_header", leak)
     assert run(monkeypatch, capfd, "schema", "draft", path) == 1
 
 

@@ -20,12 +20,15 @@ def table(*columns, neighbours=Neighbours.REPLACE_ONE, **facts):
     return Schema(columns=columns or MIXED, unit=unit, neighbours=neighbours, **facts)
 
 
-def reference_records(data: bytes, longest: int, *, one_field: bool = False) -> list[list[bytes] | None]:
+def reference_records(
+    data: bytes, longest: int = 2**20, *, one_field: bool = False
+) -> list[list[bytes] | None]:
     """CSV records by a state machine, one byte at a time; None is a record with an open quote.
 
     With one field a blank line after the header is a record too.
     """
-    data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    data = data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+    data = data.replace(b"\r\n", b"\n").replace(b"\r", b" ")
     if data and not data.endswith(b"\n"):
         data += b"\n"
     records: list[list[bytes] | None] = []
@@ -36,18 +39,13 @@ def reference_records(data: bytes, longest: int, *, one_field: bool = False) -> 
             if one_field and records:
                 records.append([b""])
             continue
-        fields, end = _reference_record(data, position)
-        # A quote that stays open too long is stray: the record is then the line alone.
-        if fields is None or end - position > longest:
-            end = data.index(b"\n", position) + 1
-            fields, _ = _reference_record(data[:end], position)
+        fields, position = _reference_record(data, position, longest)
         records.append(fields)
-        position = end
     return records
 
 
-def _reference_record(data: bytes, position: int) -> tuple[list[bytes] | None, int]:
-    fields, field, state = [], b"", "start"
+def _reference_record(data: bytes, position: int, longest: int) -> tuple[list[bytes] | None, int]:
+    fields, field, state, begin = [], b"", "start", position
     while position < len(data):
         sign = data[position : position + 1]
         position += 1
@@ -60,9 +58,10 @@ def _reference_record(data: bytes, position: int) -> tuple[list[bytes] | None, i
             else:
                 state = "plain"
         elif sign == b"\n":
-            return [*fields, field], position
+            return [*fields, field if position - 1 - begin <= longest else b"\xff"], position
         elif sign == b",":
-            fields, field, state = [*fields, field], b"", "start"
+            fields.append(field if position - 1 - begin <= longest else b"\xff")
+            field, state, begin = b"", "start", position
         elif sign == b'"' and state == "start":
             state = "quoted"
         else:

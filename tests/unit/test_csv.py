@@ -1,10 +1,14 @@
 """CSV files: the rules of records, headers and limits, one by one."""
 
+import csv
+import gzip
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from adumbra.data.csv import Layout, read_header, split_records
-from adumbra.data.lines import read_lines
+from adumbra.data.csv_header import read_header, read_rows
+from adumbra.data.csv_records import Layout, split_records
 from adumbra.data.sources import describe, open_source
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours
@@ -31,13 +35,13 @@ def write(folder, data, name="t.csv"):
         (b"1,2,x,1\n", [[1, 2, 0, 1]]),
         (b"1,2,x,1", [[1, 2, 0, 1]]),
         (b"1,2,x,0\r\n2,3,y,0\r\n", [[1, 2, 0, 0], [2, 3, 1, 0]]),
-        (b"1,2,x,0\r2,3,y,0\r", [[1, 2, 0, 0], [2, 3, 1, 0]]),
+        (b"1\r,\r2,x\ry,0\r\n2,3,y,0\r", [[1, 2, 3, 0], [2, 3, 1, 0]]),
         (b"\n\n1,2,x,0\n\n", [[1, 2, 0, 0]]),
         (b'"1","2","x","false"\n', [[1, 2, 0, 0]]),
         (b'"a ""quoted""\n, text",2,x,0\n', [[3, 2, 0, 0]]),
         (b"1,2\n", [MISSING]),
         (b"1,2,x,0,9\n", [MISSING]),
-        (b'"1,2,x,0\n1,1,y,0\n', [MISSING, [1, 1, 1, 0]]),
+        (b'1,1,y,0\n"1,2,x,0\n1,1,y,0\n', [[1, 1, 1, 0], MISSING]),
         (b'1,2,"x,0\n1,1,y,0\n1,1,"y",0\n', [[1, 2, 3, 0]]),
         (b"\xff\xfe,\xff,\xff,\xff\n", [MISSING]),
         (b"1\x00,2,x\x00,0\n", [[3, 2, 3, 0]]),
@@ -52,6 +56,11 @@ def write(folder, data, name="t.csv"):
 )
 def test_records(tmp_path, body, expected):
     assert values(write(tmp_path, b"a,i,b,c\n" + body)) == expected
+
+
+def test_either_line_end_ends_a_record_in_one_file(tmp_path):
+    path = write(tmp_path, b"\r\na,i,b,c\r\n1,2,x,0\n2,3,y,0\r\n")
+    assert values(path) == [[1, 2, 0, 0], [2, 3, 1, 0]]
 
 
 def test_an_empty_category_is_not_a_malformed_record(tmp_path):
@@ -102,6 +111,12 @@ def test_every_file_has_its_own_header(tmp_path):
         (b'"a,b\n', "line of column names has an open quote"),
         (b"a,i,b\n", "column 'c' absent"),
         (b"a,i,b,c,a\n", "column 'a' twice"),
+        (b"a,i,b,c\r\r\n1,2,x,1\r\r\n", "first line ends in CR; write it with LF"),
+        (b"a,i,b,c\r1,2,x,1\r", "first line ends in CR; write it with LF"),
+        (b"a,i,b,c\r", "first line ends in CR; write it with LF"),
+        ("a,i,b,c\n".encode("utf-16"), "the file is UTF-16; save it as UTF-8"),
+        ("a,i,b,c\n".encode("utf-16-be"), "the file is UTF-16 or no text; save it as UTF-8"),
+        (gzip.compress(b"a,i,b,c\n"), "the file is gzip; unpack it first"),
     ],
 )
 def test_headers_are_public_and_refused(tmp_path, data, message):
@@ -111,8 +126,8 @@ def test_headers_are_public_and_refused(tmp_path, data, message):
 
 def test_headers_with_quotes_line_ends_and_marks(tmp_path):
     path = write(tmp_path, b'\xef\xbb\xbf\n"a ""b""\nc",d\n1,2\n')
-    assert read_header(path) == ('a "b"\nc', "d")
-    assert read_header(write(tmp_path, b"\xff,b\n")) == ("\ufffd", "b")
+    assert read_header(path).names == ('a "b"\nc', "d")
+    assert read_header(write(tmp_path, b"\xff,b\n")).names == ("\ufffd", "b")
 
 
 def test_a_long_open_quote_in_the_header_ends_the_search(tmp_path):
@@ -130,22 +145,56 @@ def test_item_sets_are_not_csv(tmp_path):
         open_source(write(tmp_path, b"items\n1\n"), schema)
 
 
-def test_over_long_lines_are_one_row(tmp_path):
-    layout = Layout(b",", 2)
-    path = write(tmp_path, b"1,2\n" + b"x" * 100 + b",3\n4,5\n")
-    lines = list(read_lines(path, layout.unreadable, size=8, longest=20))
-    parts = list(split_records(lines, layout))
-    assert sum(part.count for part in parts) == 3
-    assert b"".join(part.data for part in parts) == b"1,2\n,\n4,5\n"
-    assert "1,2" not in repr(parts)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_long_cell_is_missing_alone_and_stays_one_cell(tmp_path, end):
+    path = tmp_path / "t.csv"
+    for text in (
+        "9,7,y,1\n" * 150_000,
+        'x"\r\n,' * 200_000,
+        "x" * (2**20 + 1),
+        ('"' * 999 + "\n") * 1100,
+    ):
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator=end)
+            writer.writerows([["a", "i", "note", "b", "c"], [1, 2, "", "x", 0]])
+            writer.writerows([[2, 3, text, "y", 0], [3, 4, "", text, 1], [4, 5, "", "x", 0]])
+        assert values(path) == [[1, 2, 0, 0], [2, 3, 1, 0], [3, 4, 3, 1], [4, 5, 0, 0]]
 
 
-def test_a_stray_quote_swallows_at_most_the_limit(tmp_path):
+def test_a_cell_of_the_limit_is_read(tmp_path):
     layout = Layout(b",", 2)
-    body = b'"1,2\n' + b"3,4\n" * 50
-    parts = list(split_records([body], layout, longest=20))
-    assert sum(part.count for part in parts) == 51
-    assert [part.malformed.tolist() for part in parts if part.count] == [[0]]
+    assert layout.longest == 2**20
+    assert Layout(b",", 3000).longest == 2**27 // 3000
+    for size, expected in ((layout.longest, -10), (layout.longest + 1, 3)):
+        path = write(tmp_path, b"a\n" + b"-99".rjust(size) + b"\n-99\n")
+        assert values(path, table(table().columns[0])) == [[expected], [-10]]
+
+
+@pytest.mark.parametrize("start", [b'1,2,"\n', b'1,2,"x"', b"1,2,", b'1,2,""""', b",,,,,,"])
+@pytest.mark.parametrize("inside", [b"1,2,x,1,", b'""', b"x"])
+def test_memory_is_bounded_whatever_a_record_holds(start, inside):
+    layout, limit = Layout(b",", 4), 1024
+    piece = inside * (2**13 // len(inside))
+    tracemalloc.start()
+    try:
+        parts = split_records([b"1,2,x,1\n", start, *(100 * [piece]), b'",0\n'], layout, longest=limit)
+        count = sum(part.count for part in parts)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count >= 2
+    assert peak < 40 * len(piece)
+
+
+def test_a_quote_that_nothing_closes_is_one_row_to_the_end(tmp_path):
+    path = write(tmp_path, b'a,i,b,c\n1,1,x,0\n"1,2\n' + b"3,4,x,1\n" * 500_000)
+    source = open_source(path, table())
+    assert source.public_rows() == 2
+    assert values(path) == [[1, 1, 0, 0], MISSING]
+    header = read_header(path)
+    parts = list(split_records(read_rows(path, header, 2**16), header.layout))
+    assert sum(part.count for part in parts) == 2
+    assert "1,1" not in repr(parts)
 
 
 def test_large_files_in_several_reads(tmp_path):

@@ -134,9 +134,9 @@ def _file_fields(path: Path, kind: str) -> Fields:
     if kind == "dat":
         return [("items", pa.list_(pa.int64()))]
     if kind == "csv":
-        from adumbra.data.csv import read_header  # noqa: PLC0415
+        from adumbra.data.csv_header import read_header  # noqa: PLC0415
 
-        return [(name, None) for name in read_header(path)]
+        return [(name, None) for name in read_header(path).names]
     from adumbra.data.parquet import parquet_schema  # noqa: PLC0415
 
     return [(item.name, item.type) for item in parquet_schema(path)]
