@@ -21,7 +21,7 @@ from adumbra.relations import Neighbours, Unit
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-TUTORIALS = sorted(ROOT.glob("docs/tutorials/*.md"))
+TUTORIALS = sorted([*ROOT.glob("docs/tutorials/*.md"), ROOT / "docs/reference/python.md"])
 DATA = Path(os.environ.get("ADUMBRA_DATA", ROOT.parent / "shared" / "data"))
 
 

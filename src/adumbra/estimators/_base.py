@@ -23,11 +23,27 @@ from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.workflow import Config, draw, plan
 
+# Ends the docstring of every estimator; indented as they are.
+BUDGET = """
+    Notes
+    -----
+    Every release pays `epsilon` again. `guarantee_` covers what this one object has released, refits
+    included, and nothing else. A clone starts at nothing: `clone`, `cross_val_score` and `GridSearchCV`
+    make clones, each of which pays, and their sum is shown nowhere. Tune on public data. To have spends
+    added up and refused across objects, processes and days, use `adumbra.release` with a ledger.
+    """
+
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base of the faces: constructor keywords only, fitted attributes end in `_`, no `random_state`."""
 
     guarantee_: PrivacyGuarantee
+
+    def __init_subclass__(cls, **keywords: Any) -> None:  # noqa: ANN401  (passed on)
+        """Say in every public docstring what pays."""
+        super().__init_subclass__(**keywords)
+        if cls.__module__.startswith("adumbra.") and cls.__doc__ and "Parameters" in cls.__doc__:
+            cls.__doc__ = cls.__doc__.rstrip() + "\n" + BUDGET
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn has no types)
         """Noise differs between fits; a cell that is no number is read as missing."""

@@ -42,9 +42,36 @@ class _Publisher(TableEstimator):
 
 
 class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # scikit-learn has no types
-    """Rows through their leading private directions; see `adumbra.mechanisms.pca`.
+    """Rows through their leading private directions (PCA).
 
-    `fit_transform` gives one released row for each, in its order; `sample` draws from the synopsis.
+    `fit` and `fit_transform` release and pay; `sample` draws from what was released, for nothing.
+    `fit_transform` gives one released row for each, in its order. See `adumbra.mechanisms.pca`.
+
+    Parameters
+    ----------
+    n_components : private directions to keep; 0 publishes the mean
+    epsilon, delta : the price of one fit; delta=0 is pure epsilon
+    bounds : for arrays: (lower, upper), two numbers or two lists with one for each column
+    schema : an `adumbra.Schema` for tables; Arrow tables come back then
+    neighbours : for arrays: "replace-one" (default) or "add-remove" (with output="sample" only)
+    output : "rows" releases every row with noise, "sample" the synopsis alone
+    moments_share : part of the budget for mean and directions, where rows follow
+    shrink : pull noisy rows towards the mean, for the least squared error
+
+    Attributes
+    ----------
+    released_ : the released rows, or None with output="sample"
+    mean_, components_, explained_variance_ : the released synopsis
+    noise_scales_ : the noise of each part
+    guarantee_ : PrivacyGuarantee of all fits of this object
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adumbra import PCAPublisher
+    >>> model = PCAPublisher(2, epsilon=1.0, bounds=(0.0, 1.0), output="sample")
+    >>> model.fit(np.full((500, 3), 0.5)).sample(10).shape
+    (10, 3)
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn: every parameter is a keyword of the constructor
@@ -116,9 +143,33 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
 
 
 class LDAPublisher(_Publisher):
-    """Rows that keep class means and a pooled covariance; see `adumbra.mechanisms.lda`.
+    """Synthetic rows that keep class means and a pooled covariance (LDA).
 
-    `classes` is the public list of classes of an array's `y`; a schema names its label instead.
+    `fit` releases and pays; `sample` costs nothing. See `adumbra.mechanisms.lda`.
+
+    Parameters
+    ----------
+    epsilon, delta : the price of one fit; delta=0 is pure epsilon
+    bounds : for arrays: (lower, upper), two numbers or two lists with one for each column
+    classes : for arrays: the public list of classes of y; a schema names its label instead
+    schema : an `adumbra.Schema` for tables; Arrow tables come back then
+    neighbours : for arrays: "replace-one" (default) or "add-remove"
+    loss : "squared", or "absolute" as in the paper: the error that the sampler makes small
+
+    Attributes
+    ----------
+    class_shares_, class_means_, covariance_, moments_ : what was released
+    noise_scale_ : the noise of a sum
+    guarantee_ : PrivacyGuarantee of all fits of this object
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adumbra import LDAPublisher
+    >>> model = LDAPublisher(epsilon=1.0, bounds=(0.0, 1.0), classes=["no", "yes"])
+    >>> rows, labels = model.fit(np.full((500, 3), 0.5), ["no", "yes"] * 250).sample(10)
+    >>> rows.shape, len(labels)
+    ((10, 3), 10)
     """
 
     def __init__(  # noqa: PLR0913 - as above

@@ -26,9 +26,37 @@ _LABEL = "label"
 
 
 class MomentsSynthesizer(TableEstimator):
-    """Synthetic rows from noisy moments; see `adumbra.mechanisms.moments`.
+    """Synthetic rows of a mixed table or an array, from noisy histograms and second moments.
 
-    `neighbours` is for arrays, replace-one unless said; a schema declares its own.
+    `fit` releases and pays; `sample` draws from what was released and costs nothing. See
+    `adumbra.mechanisms.moments`.
+
+    Parameters
+    ----------
+    epsilon, delta : the price of one fit; delta=0 is pure epsilon
+    neighbours : for arrays: "replace-one" (default) or "add-remove"; a schema declares its own
+    schema : an `adumbra.Schema` for tables (anything that `adumbra.release` reads)
+    bounds : for arrays: (lower, upper), two numbers or two lists with one for each column
+    classes : for arrays with y: the public list of its classes
+    rows_guess : a public guess of the number of rows, where that is private
+    marginal_share : part of the budget for histograms; by default a public rule
+    numbers : "auto", "bins" or "scores": how numbers enter the second moments
+    sample_seed : public seed of `sample`
+
+    Attributes
+    ----------
+    guarantee_ : PrivacyGuarantee of all fits of this object
+    model_ : the released model
+    rank_ : directions of the covariance that stood out of the noise
+    n_rows_ : the number of rows, where it is public
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adumbra import MomentsSynthesizer
+    >>> model = MomentsSynthesizer(epsilon=1.0, bounds=(0.0, 1.0)).fit(np.full((500, 3), 0.5))
+    >>> model.sample(10).shape
+    (10, 3)
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn: every parameter is a keyword of the constructor
@@ -57,7 +85,17 @@ class MomentsSynthesizer(TableEstimator):
         self.sample_seed = sample_seed
 
     def fit(self, X: object, y: ArrayLike | None = None) -> Self:
-        """Release the moments of a table (with a schema) or of an array with declared bounds."""
+        """Pay for and release the moments of a table with a schema, or of an array with bounds.
+
+        Parameters
+        ----------
+        X : a table, with a schema; else an array, a list of rows or a table of numbers
+        y : labels of an array, one a row; with a schema the label is a column of the table
+
+        Raises
+        ------
+        InvalidInput, before anything is paid.
+        """
         source = self._source(X, y)
         config = MomentsConfig(
             epsilon=self.epsilon,

@@ -143,7 +143,40 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEsti
 
 
 class DPPro(_Projection):
-    """Rows through a public projection with Gaussian noise; see `adumbra.mechanisms.dppro`."""
+    """Every row through a public random projection, with Gaussian noise.
+
+    `fit` learns the shape and pays nothing; `transform` and `fit_transform` release rows and pay. See
+    `adumbra.mechanisms.dppro`.
+
+    Parameters
+    ----------
+    n_components : released numbers a row
+    epsilon, delta : the price of one release; delta must be above 0
+    unit : "row" hides a whole row, "element" one cell of it
+    bounds : (lower, upper), two numbers or two lists with one for each column; declared from public
+        knowledge, never taken from X
+    row_norm : unit "row": longer encoded rows are scaled down to it; by default the bounds' own
+    family : how the projection is drawn; "auto" follows a public rule
+    matrix_seed : public seed of the projection
+
+    Attributes
+    ----------
+    released_ : the rows of the last release, in encoded units (each column to [-1/2, 1/2])
+    components_ : the public matrix
+    noise_scale_ : standard deviation of a released number's noise
+    distance_model_ : how to read distances off released rows
+    guarantee_ : PrivacyGuarantee of all releases of this object, after the first
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adumbra import DPPro
+    >>> model = DPPro(4, epsilon=4.0, bounds=(0.0, 1.0))
+    >>> model.fit_transform(np.full((100, 8), 0.5)).shape
+    (100, 4)
+    >>> model.guarantee_.epsilon_at(1e-6) <= 4.0
+    True
+    """
 
     def __init__(  # noqa: PLR0913 - scikit-learn: every parameter is a keyword of the constructor
         self,
@@ -182,10 +215,34 @@ class DPPro(_Projection):
 
 
 class JLLaplace(_Projection):
-    """Rows through a secret projection with Laplace noise; see `adumbra.mechanisms.jl_laplace`.
+    """Every row through a secret random projection, with Laplace noise: pure epsilon.
 
-    There is no `components_`, and each release has a matrix of its own: distances hold within one
-    release, never between two.
+    `fit` learns the shape and pays nothing; `transform` and `fit_transform` release rows and pay. There
+    is no `components_`, and each release has a matrix of its own: distances hold within one release,
+    never between two. See `adumbra.mechanisms.jl_laplace`.
+
+    Parameters
+    ----------
+    n_components : released numbers a row
+    epsilon : the price of one release; delta must be 0
+    unit : "row" hides a whole row, "element" one cell of it
+    bounds : (lower, upper), two numbers or two lists with one for each column; declared from public
+        knowledge, never taken from X
+    row_norm : unit "row": longer encoded rows are scaled down to it; by default the bounds' own
+    family : how the projection is drawn; "auto" follows a public rule
+
+    Attributes
+    ----------
+    released_, noise_scale_, distance_model_, guarantee_ : as those of `DPPro`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adumbra import JLLaplace
+    >>> model = JLLaplace(4, epsilon=4.0, unit="element", bounds=(0.0, 1.0))
+    >>> rows = model.fit(np.full((100, 8), 0.5)).transform(np.full((100, 8), 0.5))
+    >>> model.squared_distances(rows[:2]).shape
+    (2, 2)
     """
 
     def __init__(  # noqa: PLR0913 - as above

@@ -34,9 +34,41 @@ Mode = Literal["unsupervised", "supervised", "gmm"]
 
 
 class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
-    """Fit, sample, transform; see `adumbra.mechanisms.ron_gauss` for the mechanism and its proof.
+    """A private Gaussian model of randomly projected rows, to sample from.
 
-    `classes` (mode="gmm") and `y_bound` (mode="supervised", |y| <= y_bound) are public facts.
+    `fit` releases and pays; `sample`, `transform` and `inverse_transform` cost nothing. `transform` adds
+    no noise: it is for a recipient's own rows, and `fit_transform` is refused. See
+    `adumbra.mechanisms.ron_gauss`.
+
+    Parameters
+    ----------
+    epsilon, delta : the price of one fit; delta=0 is pure epsilon
+    n_components : dimension of the projection; "auto" follows a public rule
+    mode : "unsupervised", "supervised" (a numeric target) or "gmm" (one Gaussian a class)
+    centring : "private" pays for a mean, "public" takes the middle of the bounds
+    covariance : of "gmm": "class", "tied", "sphere", or "auto" by a public rule
+    unit_rows : scale every row to length 1 first, as the paper does
+    bounds : (lower, upper), two numbers or two lists with one for each column; declared from public
+        knowledge, never taken from X
+    classes : mode "gmm": the public list of classes
+    y_bound : mode "supervised": a public bound of abs(y)
+    neighbours : "replace-one" or "add-remove"
+    row_norm : longer encoded rows are scaled down to it; by default the bounds' own
+    expected_rows : a public guess of the number of rows, where that is private
+    matrix_seed : public seed of the projection
+    reconstruct : whether `sample` gives the original columns, or the projected ones
+
+    Attributes
+    ----------
+    components_, row_norm_, centres_, counts_, mean_, covariance_ : the released model
+    guarantee_ : PrivacyGuarantee of all fits of this object
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adumbra import RONGauss
+    >>> RONGauss(epsilon=1.0, bounds=(0.0, 1.0)).fit(np.full((500, 3), 0.5)).sample(10).shape
+    (10, 3)
     """
 
     def __init__(  # noqa: PLR0913 - one keyword a public decision, as scikit-learn has it
@@ -75,7 +107,17 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         self.reconstruct = reconstruct
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Release the noisy moments of these rows; charged to `guarantee_`."""
+        """Pay for and release the noisy moments of these rows.
+
+        Parameters
+        ----------
+        X : rows x columns: array, list of rows, or table of numbers
+        y : numbers (mode "supervised") or classes (mode "gmm"), one a row
+
+        Raises
+        ------
+        InvalidInput, before anything is paid.
+        """
         modes = get_args(Mode)
         require(self.mode in modes, f"mode={self.mode!r}: must be one of {', '.join(modes)}")
         values = as_numbers(X)

@@ -23,11 +23,33 @@ from adumbra.relations import Unit
 
 
 class TopKColumns(PrivateEstimator):
-    """The k most frequent columns; see `adumbra.mechanisms.topk`.
+    """The k most frequent columns of a 0/1 matrix, or of lists of items.
 
-    X is a scipy.sparse matrix, an array or a table of 0 and 1 (its columns are the universe), or a
-    sequence of item lists, which needs `n_columns`. After a fit: `columns_` in rank order, `guarantee_`,
-    and, where the method makes them, `counts_` and `standard_errors_` of these columns.
+    `fit` releases and pays. X is a scipy.sparse matrix, an array or a table of 0 and 1, whose columns
+    are the universe; or a list of lists of column numbers, which needs `n_columns`. A list is never read
+    as a table. See `adumbra.mechanisms.topk`.
+
+    Parameters
+    ----------
+    k : how many columns, at most the number there is
+    epsilon, delta : the price of one fit; delta=0 is pure epsilon
+    neighbours : "add-remove" or "replace-one"
+    method : the algorithm; "auto" is the best of them for the guarantee asked for
+    length : items counted of one row, if publicly known; else chosen privately for a share
+    max_length : the longest such length that the private choice considers
+    n_columns : for lists of items: the public number of columns
+
+    Attributes
+    ----------
+    columns_ : column numbers in rank order
+    counts_, standard_errors_ : of these columns, where the method makes counts
+    guarantee_ : PrivacyGuarantee of all fits of this object
+
+    Examples
+    --------
+    >>> from adumbra import TopKColumns
+    >>> TopKColumns(2, epsilon=50.0, n_columns=5).fit([[0, 1], [0, 1, 2], [0]] * 200).columns_.tolist()
+    [0, 1]
     """
 
     def __init__(  # noqa: PLR0913 - scikit-learn: every parameter is a keyword of the constructor
