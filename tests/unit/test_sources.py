@@ -2,6 +2,7 @@
 
 import math
 import os
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -107,6 +108,30 @@ def test_arrays_dense_sparse_and_of_objects():
 class Unprintable:
     def __str__(self):
         raise ValueError("CANARY")
+
+
+def test_numbers_that_numpy_made_durations_are_still_numbers():
+    schema = table(NUMBER, INTEGER)
+    for last in (np.timedelta64(5, "s"), np.timedelta64("NaT", "s")):
+        data = np.array([[7, 1], [8, 2], [9, last]])
+        assert data.dtype.kind == "m"
+        assert values(data, schema) == [[7, 1], [8, 2], [9, 4 if np.isnat(last) else 5]]
+
+
+def test_a_long_double_beyond_float64_is_missing_without_a_warning():
+    data = np.array([[np.longdouble("1e4000")], [np.longdouble(1)]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert values(data, table(NUMBER)) == [[3], [1]]
+
+
+def test_run_ends_that_arrow_cannot_decode_are_refused_at_opening():
+    for values in (pa.array(["1", None]).dictionary_encode(), pa.array(["1", None], pa.string_view())):
+        runs = pa.RunEndEncodedArray.from_arrays([2, 3], values)
+        with pytest.raises(InvalidInput, match="run_end_encoded.* cannot be read as number"):
+            open_source(pa.table({"a": runs}), table(NUMBER))
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["1", None]))
+    assert values(pa.table({"a": runs}), table(NUMBER)) == [[1], [1], [3]]
 
 
 def test_objects_without_text_are_missing():

@@ -75,7 +75,8 @@ class ArraySource:
         for first in range(start, min(ends), rows):
             piece = self.data[first : min(first + rows, *ends)]
             dense = piece if isinstance(piece, np.ndarray) else piece.toarray()
-            block = np.array(dense, dtype=np.float64, order="F")
+            with np.errstate(all="ignore"):  # a long double beyond float64 is infinite, so missing
+                block = np.array(dense, dtype=np.float64, order="F")
             for index, column in enumerate(self.schema.columns):
                 fill_values(column, block[:, index], block[:, index])
             yield Batch(first, block)

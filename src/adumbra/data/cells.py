@@ -6,8 +6,10 @@
     anything else (None, dates, lists, other objects)     nothing
 
 pandas and numpy choose the type of a column by all of its cells: one None makes truths objects, one
-complex number makes every number complex. So that type decides nothing here, neither how another cell is
-read nor whether the column is refused: a column in a type of its own reads as its cells do as objects.
+complex number makes every number complex, one duration in a numpy array every number a duration. So
+that type decides nothing here, neither how another cell is read nor whether the column is refused: a
+column in a type of its own reads as its cells do as objects, numpy's durations as the numbers that they
+may have been.
 
 Proof       columns.proof.md, of `read_cells`, `pandas_column`, `array_numbers`.
 """
@@ -84,10 +86,12 @@ def _items(row: object) -> list[object]:
 
 
 def array_numbers(data: NDArray[Any]) -> Array:
-    """A numpy array of truths, numbers or dates as float64, NaN where a cell is no number."""
+    """A numpy array of truths, numbers, durations or dates as float64, NaN where a cell is no number."""
     if isinstance(data, np.ma.MaskedArray):
         hidden = np.ma.getmaskarray(data)
         return np.where(hidden, np.nan, array_numbers(np.ma.getdata(data)))
+    if data.dtype.kind == "m":  # numpy made durations of numbers, for the sake of one among them
+        return np.where(np.isnat(data), np.nan, data.astype(np.int64).astype(np.float64))
     if data.dtype.kind not in _NUMERIC:
         return np.full(data.shape, np.nan)
     with np.errstate(all="ignore"):

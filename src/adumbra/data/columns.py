@@ -31,6 +31,8 @@ DECIMAL = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 
 def is_readable(storage: pa.DataType) -> bool:
     """Whether a storage type holds truths, numbers or text at all."""
+    if not _is_decodable(storage):
+        return False
     plain = value_type(storage)
     tests: tuple[Callable[[pa.DataType], bool], ...] = (
         is_text,
@@ -42,6 +44,18 @@ def is_readable(storage: pa.DataType) -> bool:
         CELLS.equals,
     )
     return any(test(plain) for test in tests)
+
+
+def _is_decodable(storage: pa.DataType) -> bool:
+    """Whether pyarrow can undo the run ends of a type; it cannot for those of dictionaries and views."""
+    if not pa.types.is_run_end_encoded(storage):
+        return True
+    one = pa.nulls(1, storage.value_type)
+    try:
+        pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(pa.array([1], storage.run_end_type), one))
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
 
 
 def value_type(storage: pa.DataType) -> pa.DataType:
