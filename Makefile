@@ -17,10 +17,10 @@ setup: $(STAMP) ## make .venv from pyproject.toml and constraints.txt
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; try make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,postgres,dask,dev]'
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,postgres,dev]'
 	@touch $@
 
-demo: setup ## release an example table end to end: plan, pay, release, verify, report
+demo: setup ## release an example table end to end: plan, pay, release, verify
 	$(BIN)/adumbra demo --out demo-out
 
 test: setup ## unit, property, docs, e2e, small statistical and audit grids (below 10 minutes)

@@ -147,7 +147,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
 
     Parameters
     ----------
-    data : what to release: the path of a Parquet, Arrow or CSV file, a folder or glob of them, or a FIMI
+    data : what to release: the path of a Parquet, CSV or TSV file, a folder or glob of them, or a FIMI
         `.dat` file; a table of pandas, polars or pyarrow; a numpy array or a scipy.sparse matrix
     config : the config of a method, such as `MomentsConfig(epsilon=1.0)`
     schema : the declared columns, unit and relation: a `Schema`, or the path of a schema file

@@ -18,6 +18,7 @@ from adumbra.cli.option_words import WORDS
 from adumbra.cli.options import config_classes, describe_options
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.relations import Neighbours, Unit
+from support.cli import adumbra
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -53,6 +54,20 @@ def test_the_python_of_a_tutorial_runs(path, tmp_path, monkeypatch):
             return
         shutil.copy(DATA / name, tmp_path / "data" / name)
     exec(compile(code, str(path), "exec"), {"__name__": "__main__"})  # noqa: S102 - our own pages
+
+
+def test_the_commands_of_the_distances_page_run_after_its_python(tmp_path, monkeypatch):
+    page = ROOT / "docs/tutorials/distances.md"
+    monkeypatch.chdir(tmp_path)
+    code = [
+        block for block in blocks(page, "python") if "digits.toml" in block or "load_digits" in block
+    ]
+    exec(compile("\n".join(code), str(page), "exec"), {"__name__": "__main__"})  # noqa: S102 - as above
+    (commands,) = blocks(page, "sh")
+    for line in commands.replace("\\\n", " ").splitlines():
+        done = adumbra(*line.split()[1:], cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert ad.load(tmp_path / "released-digits").data.num_rows == 1797
 
 
 def test_the_python_of_reading_a_release_runs_and_its_error_bars_are_the_cards(
