@@ -164,6 +164,9 @@ def test_the_plan_of_a_sample_says_how_wrong_it_will_be(delta):
     config = PCAConfig(n_components=2, epsilon=1.0, delta=delta, output="sample")
     (unknown,) = pca.plan(config, mixed()).notes
     assert "declare rows in the schema, or plan with --data" in unknown
+    assert pca.plan(config, mixed(ADD)).notes == (
+        "Errors fall as 1 / rows; how many there are is private here.",
+    )
     few, many = (pca.plan(config, replace(mixed(), rows=rows)) for rows in (20, 2 * 10**5))
     assert few.notes[-1].startswith("Directions would be noise alone")
     assert "so that 0 of 2 can stand out" in few.notes[1]

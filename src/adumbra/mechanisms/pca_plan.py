@@ -90,12 +90,9 @@ def moment_expectations(
 ) -> MomentExpectations:
     """How wrong mean, second moments and directions will be, for a public number of rows."""
     if rows is None:
-        return MomentExpectations(
-            expected={},
-            notes=(
-                "Errors fall as 1 / rows; declare rows in the schema, or plan with --data, to see them.",
-            ),
-        )
+        known = "declare rows in the schema, or plan with --data, to see them"
+        remedy = known if noise.neighbours.rows_are_public else "how many there are is private here"
+        return MomentExpectations(expected={}, notes=(f"Errors fall as 1 / rows; {remedy}.",))
     mean, product = noise.deviation(Kind.TOTAL) / rows, noise.deviation(Kind.CROSS) / rows
     edge, limit, k = noise_edge(product, encoder.width), variance_limit(encoder), config.n_components
     off = f"The mean is off by about {mean:.2g} a column and second moments by {product:.2g} (columns "
