@@ -213,6 +213,8 @@ def test_files_are_read_and_refused(tmp_path):
     path = tmp_path / "s.toml"
     path.write_bytes((TABLE + COLUMN).replace("\n", "\r\n").encode())
     assert Schema.read(path).names == ("a",)
+    path.write_bytes(b"\xef\xbb\xbf" + (TABLE + COLUMN).encode())
+    assert Schema.read(path).names == ("a",)
     path.write_bytes(b"\xff" + TABLE.encode())
     with pytest.raises(SchemaError, match="byte 0 is not UTF-8"):
         Schema.read(path)
@@ -250,6 +252,30 @@ f = 2
         ("u", 1): 14,
         ("u", 1, "f"): 15,
     }
+
+
+def test_drafts_group_names_with_leading_zeros_and_tell_of_doubled_ones():
+    names = [*(f"marker_{i:03d}" for i in range(290)), "x", "x", *(f"q{i}" for i in range(9, 12))]
+    text = draft_schema([(name, pa.float64()) for name in names])
+    wanted = ["marker_{000..289}", "q{9..11}"]
+    assert re.findall(r'match = "(.*)"', text) == wanted
+    assert '# "x" names 2 columns; rename them in the data\n' in text
+    assert text.count('name = "x"') == 1
+    schema = Schema.numeric(len(set(names)), 0, 1, names=list(dict.fromkeys(names)))
+    assert re.findall(r'match = "(.*)"', schema.to_toml()) == wanted
+    assert Schema.parse(schema.to_toml()) == schema
+    assert "# the first line has one name, 'a;b'; delimiters are commas" in draft_schema([("a;b", None)])
+
+
+def test_the_same_fault_on_many_lines_is_told_once():
+    text = draft_schema([(f"name {chr(97 + i)}", pa.int64()) for i in range(26)])
+    with pytest.raises(SchemaError) as caught:
+        Schema.parse(text)
+    assert len(caught.value.faults) < 10
+    many = [fault for fault in caught.value.faults if "and the same on 25 more lines, up to " in fault]
+    assert len(many) == 2
+    with pytest.raises(SchemaError, match="an integer column needs bounds"):
+        Schema.parse(TABLE + '[[columns]]\nname = "a"\nkind = "integer"\n')
 
 
 def test_drafts_tell_names_and_types_only():

@@ -126,8 +126,8 @@ def test_a_long_double_beyond_float64_is_missing_without_a_warning():
 
 
 def test_run_ends_that_arrow_cannot_decode_are_refused_at_opening():
-    for values in (pa.array(["1", None]).dictionary_encode(), pa.array(["1", None], pa.string_view())):
-        runs = pa.RunEndEncodedArray.from_arrays([2, 3], values)
+    for held in (pa.array(["1", None]).dictionary_encode(), pa.array(["1", None], pa.string_view())):
+        runs = pa.RunEndEncodedArray.from_arrays([2, 3], held)
         with pytest.raises(InvalidInput, match="run_end_encoded.* cannot be read as number"):
             open_source(pa.table({"a": runs}), table(NUMBER))
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["1", None]))
@@ -239,6 +239,22 @@ def test_refusals_at_open(data, message):
         open_source(data, table())
     assert message in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_remedies_fit_the_fault(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a;i\n1;2\n")
+    (tmp_path / "t.csv.gz").write_bytes(b"")
+    for data, schema, message in (
+        (tmp_path / "t.csv", table(), "the first line has one name, 'a;i'; delimiters are commas"),
+        (tmp_path / "t.csv.gz", table(), "suffix '.gz' is unknown; unpack it first"),
+        (pd.Series([1.0], name="a"), table(NUMBER), r"give a table, with to_frame\(\)"),
+        (DATA, "t.toml", r"schema of type str: .*Schema.read\(path\)"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            open_source(data, schema)
+    with pytest.raises(InvalidInput, match="n_columns of type list: must be the number of columns"):
+        Schema.numeric(["a", "b"], 0, 1)
+    assert Schema.numeric(np.int64(2), 0, 1).width == 2
 
 
 def test_many_absent_columns_are_counted():

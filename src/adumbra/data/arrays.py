@@ -149,7 +149,9 @@ def arrow_table(data: object, items: ItemSpec | None = None) -> pa.Table:
             return _polars_table(data)
         return pa.table(data)
     kind = type(data).__name__
-    raise InvalidInput(f"data of type {kind}: cannot be exported to Arrow; cast its columns")
+    is_column = kind == "Series"  # of pandas or polars
+    remedy = "give a table, with to_frame()" if is_column else "cast its columns"
+    raise InvalidInput(f"data of type {kind}: cannot be exported to Arrow; {remedy}")
 
 
 def _pandas_table(data: Any, items: ItemSpec | None) -> pa.Table:  # noqa: ANN401  (no dependency)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from adumbra.data.batch import Batch
 from adumbra.data.columns import fill_column, is_readable
 from adumbra.data.schema import Schema
+from adumbra.data.schema_text import delimiter_hint
 from adumbra.errors import InvalidInput, require
 
 SHOWN = 5  # names listed in a message before it says how many more there are
@@ -29,6 +30,7 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
     absent = [name for name in schema.names if name not in types]
     if absent:
         faults.append(f"column {listed(absent)} absent; rename in the data or the schema")
+        faults += delimiter_hint(names)
     doubled = (
         sorted({name for name in schema.names if names.count(name) > 1})
         if len(types) < len(names)

@@ -8,6 +8,7 @@ from pathlib import Path
 from adumbra.errors import require
 
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".dat": "dat"}
+PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip", ".7z"}
 MEMORY_PIN = "memory"  # an object in memory has no name, size or time that could change behind us
 _LISTED = ", ".join(SUFFIXES)
 
@@ -27,10 +28,8 @@ def find_files(location: str | Path) -> tuple[Path, ...]:
         require(bool(found), f"data={text!r}: no such file, folder or pattern; check the path")
     kinds = sorted({p.suffix.lower() for p in found})
     unknown = [suffix for suffix in kinds if suffix not in SUFFIXES]
-    require(
-        not unknown,
-        f"data={text!r}: suffix {', '.join(map(repr, unknown))} is unknown; use one of {_LISTED}",
-    )
+    remedy = "unpack it first" if PACKED.intersection(unknown) else f"use one of {_LISTED}"
+    require(not unknown, f"data={text!r}: suffix {', '.join(map(repr, unknown))} is unknown; {remedy}")
     distinct = {SUFFIXES[suffix] for suffix in kinds}
     require(
         len(distinct) == 1,

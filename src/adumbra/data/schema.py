@@ -273,6 +273,9 @@ class Schema:
         rows: int | None = None,
     ) -> "Schema":
         """An all-number schema for an array, with one pair of bounds or one pair a column."""
+        is_count = hasattr(type(n_columns), "__index__")  # numpy's whole numbers too
+        kind, remedy = type(n_columns).__name__, "give a number, and names by names=[...]"
+        require(is_count, f"n_columns of type {kind}: must be the number of columns; {remedy}")
         require(n_columns >= 1, f"n_columns={n_columns}: must be at least 1")
         lowers = _one_each(lower, n_columns, "lower")
         uppers = _one_each(upper, n_columns, "upper")

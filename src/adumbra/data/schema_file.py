@@ -17,6 +17,7 @@ from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
 FORMAT = "adumbra-schema/1"
 TODO = "TODO"  # the placeholder of a draft
 MOST_COLUMNS = 100_000
+SAME_FAULTS = 5  # from more lines than these the same fault is told once
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
 _COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing")
 _FIELDS = {
@@ -58,8 +59,25 @@ class _Faults:
 
     def finish(self) -> None:
         if self.found:
-            ordered = sorted(self.found, key=lambda fault: fault[0])
-            raise SchemaError(tuple(f"{self.filename}:{line}: {text}" for line, text in ordered))
+            alike: dict[str, list[int]] = {}
+            for line, text in sorted(self.found, key=lambda fault: fault[0]):
+                alike.setdefault(text, []).append(line)
+            raise SchemaError(tuple(self._told(text, lines) for text, lines in _few_each(alike)))
+
+    def _told(self, text: str, lines: list[int]) -> str:
+        """One fault; a fresh draft has the same one in each of its columns."""
+        more = f" (and the same on {len(lines) - 1:,} more lines, up to {lines[-1]})"
+        return f"{self.filename}:{lines[0]}: {text}" + (more if len(lines) > 1 else "")
+
+
+def _few_each(alike: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
+    """Faults by line; those that many lines have are told once."""
+    told = [
+        (text, each)
+        for text, lines in alike.items()
+        for each in ([lines] if len(lines) > SAME_FAULTS else [[line] for line in lines])
+    ]
+    return sorted(told, key=lambda fault: fault[1][0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +133,7 @@ class _Table:
 def read_schema(path: Path) -> Schema:
     """Read a schema file."""
     try:
-        text = path.read_bytes().decode()
+        text = path.read_bytes().decode("utf-8-sig")  # Windows editors write a byte order mark
     except OSError as problem:
         reason = problem.strerror or type(problem).__name__
         raise InvalidInput(f"schema={str(path)!r}: cannot be read ({reason}); check the path") from None

@@ -75,15 +75,17 @@ class Declaration:
         return found
 
 
+def _article(kind: Kind) -> str:
+    return "an" if kind is Kind.INTEGER else "a"
+
+
 def _bound_faults(column: Declaration) -> list[Fault]:
     """Bounds: both there, finite, in order, representable."""
     lower, upper = column.lower, column.upper
     if lower is None or upper is None:
         absent = [name for name, value in (("lower", lower), ("upper", upper)) if value is None]
-        return [
-            (name, f"{name} is absent: a {column.kind} column needs bounds; {_PUBLIC}")
-            for name in absent
-        ]
+        rule = f"{_article(column.kind)} {column.kind} column needs bounds; {_PUBLIC}"
+        return [(name, f"{name} is absent: {rule}") for name in absent]
     ends = (("lower", lower), ("upper", upper))
     faults = [(name, f"{name}={value}: must be finite") for name, value in ends if not _is_finite(value)]
     if faults:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -12,7 +13,7 @@ from adumbra.data.schema import Schema
 from adumbra.data.schema_file import FORMAT, TODO
 
 Fields = dict[str, object]
-_NUMBERED = re.compile(r"^([^*?\[\]{}]*?)(0|[1-9]\d{0,8})([^*?\[\]{}\d]*)$")
+_NUMBERED = re.compile(r"^([^*?\[\]{}]*?)(\d{1,9})([^*?\[\]{}\d]*)$")
 _SHORTEST_RANGE = 3  # from here on `prefix{0..2}` reads better than a list of names
 _HEAD = """\
 # Drafted from column names and storage types only. Replace every TODO by what is publicly known
@@ -44,6 +45,11 @@ def write_schema(schema: Schema) -> str:
 
 def draft_schema(columns: Sequence[tuple[str, pa.DataType | None]]) -> str:
     """A schema to fill in, from names and storage types (None: text, whose types are not declared)."""
+    notes = [f"# {note}\n" for note in _name_notes([name for name, _ in columns])]
+    once = dict[str, pa.DataType | None]()
+    for name, storage in columns:
+        once.setdefault(name, storage)
+    columns = list(once.items())
     item_columns = [name for name, storage in columns if storage is not None and _is_list(storage)]
     if item_columns and len(item_columns) == len(columns):
         body = [_section("[items]", {"column": item_columns[0], "universe": TODO})]
@@ -57,7 +63,22 @@ def draft_schema(columns: Sequence[tuple[str, pa.DataType | None]]) -> str:
         body += _column_sections((fields for fields in drafts if fields is not None), is_draft=True)
     table = _section("[table]", {"unit": TODO, "neighbours": TODO, "declared_by": TODO})
     choices = '# label = "..."   the column to predict, if any\n# rows = ...      if n is public\n'
-    return "\n".join([f"{_HEAD}format = {_value(FORMAT)}\n", table + choices, *body])
+    return "\n".join([f"{_HEAD}format = {_value(FORMAT)}\n", table + choices, *notes, *body])
+
+
+def _name_notes(names: list[str]) -> list[str]:
+    """What is to be done about names before any release."""
+    counts = Counter(names)
+    doubled = [name for name in counts if counts[name] > 1]
+    notes = [f"{_value(name)} names {counts[name]} columns; rename them in the data" for name in doubled]
+    return notes + delimiter_hint(names)
+
+
+def delimiter_hint(names: list[str]) -> list[str]:
+    """A word on the delimiter, if the one name of a text file looks like several."""
+    if len(names) != 1 or not any(sign in names[0] for sign in ";\t|,"):
+        return []
+    return [f"the first line has one name, {names[0]!r}; delimiters are commas (.csv) or tabs (.tsv)"]
 
 
 def _draft_fields(name: str, storage: pa.DataType | None) -> Fields | None:
@@ -108,6 +129,11 @@ def _spec(fields: Fields) -> Fields:
     return {name: value for name, value in fields.items() if name != "name"}
 
 
+def numbered(prefix: str, first: str, further: int, suffix: str) -> str:
+    """The name so many places after that of `first`, whose leading zeros are kept."""
+    return f"{prefix}{int(first) + further:0{len(first)}d}{suffix}"
+
+
 def _ranges(names: list[str]) -> Iterator[tuple[str | None, list[str]]]:
     """Split names into numbered ranges (with their pattern) and the rest (without one)."""
     rest: list[str] = []
@@ -117,13 +143,13 @@ def _ranges(names: list[str]) -> Iterator[tuple[str | None, list[str]]]:
         stop = position + 1
         if found:
             prefix, first, suffix = found.groups()
-            while stop < len(names) and names[stop] == f"{prefix}{int(first) + stop - position}{suffix}":
+            while stop < len(names) and names[stop] == numbered(prefix, first, stop - position, suffix):
                 stop += 1
         if found and stop - position >= _SHORTEST_RANGE:
             if rest:
                 yield None, rest
                 rest = []
-            last = int(first) + stop - position - 1
+            last = numbered("", first, stop - position - 1, "")
             yield f"{prefix}{{{first}..{last}}}{suffix}", names[position:stop]
         else:
             rest += names[position:stop]

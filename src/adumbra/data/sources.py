@@ -76,6 +76,9 @@ class SourceView:
 
 def open_source(data: object, schema: Schema) -> Source:
     """Open a path, folder, glob, Arrow C stream object, numpy array or scipy.sparse matrix."""
+    kind = type(schema).__name__
+    remedy = "give a Schema, for a file Schema.read(path)"
+    require(isinstance(schema, Schema), f"schema of type {kind}: cannot be used; {remedy}")
     if isinstance(data, str | Path):
         return _open_files(find_files(data), schema)
     from adumbra.data import arrays  # noqa: PLC0415  (each kind of data loads only what it needs)
