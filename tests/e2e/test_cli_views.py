@@ -18,12 +18,12 @@ from adumbra.cli.main import app, plain_help
 from adumbra.cli.option_words import PURPOSES, TAKES
 from adumbra.cli.options import choices, config_classes, describe_options, make_config
 from adumbra.cli.plan_views import print_hanging
-from adumbra.cli.release_views import _natural
 from adumbra.data.schema import Column, ItemSpec, Kind, Schema
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.storage import load, verify
+from adumbra.report.words import in_order
 from support.ledger import ROW
 
 SCHEMA = """format = "adumbra-schema/1"
@@ -225,5 +225,5 @@ def test_further_lines_start_below_the_first_letter(capsys):
 
 def test_2_comes_before_10():
     names = ["length 1", "length 10", "length 100", "length 2", "a", "10", "2"]
-    shown = [name for name, _ in _natural(dict.fromkeys(names, 0.5))]
+    shown = list(in_order(dict.fromkeys(names, 0.5)))
     assert shown == ["2", "10", "a", "length 1", "length 2", "length 10", "length 100"]

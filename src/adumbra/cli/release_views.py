@@ -4,7 +4,6 @@ A card may come from a stranger: its words are printed without markup and withou
 """
 
 import json as json_module
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +25,7 @@ Digest = Annotated[
 def inspect(folder: Folder, json: AsJson = False) -> None:
     """Verify a release, then say what it holds and what it promises."""
     from adumbra.release.storage import verify as verify_release
+    from adumbra.report.words import expected_words, in_order
 
     checked = verify_release(folder)
     if json:
@@ -39,6 +39,8 @@ def inspect(folder: Folder, json: AsJson = False) -> None:
     console.print(Text(clean(card["about"]["title"]), style="bold"))
     console.print(_facts(card))
     console.print(_noise(card))
+    for name, value in in_order(card["accuracy"]).items():
+        print_hanging(console, clean(f"expected {expected_words(name)}: {_short(value)}"), "  ")
     console.print(Text(clean(card["guarantee"]["attacker"]["sentence"])))
     for note in card["notes"]:
         print_hanging(console, clean(note), "  ")
@@ -80,13 +82,16 @@ def clean(text: object) -> str:
 
 def _facts(card: dict[str, Any]) -> "Table":
     """What, how much, for whom, by whom."""
+    from adumbra.report.words import in_order
+
     about, contents, ledger = card["about"], card["contents"], card["ledger"]
     tables = [
         (name, f"{t['rows']} rows x {len(t['columns'])} columns")
-        for name, t in _natural(contents["tables"])
+        for name, t in in_order(contents["tables"]).items()
     ]
     arrays = [
-        (name, f"array {' x '.join(map(str, a['shape']))}") for name, a in _natural(contents["arrays"])
+        (name, f"array {' x '.join(map(str, a['shape']))}")
+        for name, a in in_order(contents["arrays"]).items()
     ]
     lines = [
         ("promise", card["guarantee"]["sentence"]),
@@ -103,21 +108,11 @@ def _facts(card: dict[str, Any]) -> "Table":
 
 
 def _noise(card: dict[str, Any]) -> "Table":
-    """Each use of noise, then the expected errors."""
+    """Each use of noise."""
     uses = [
         (u["purpose"], u["distribution"], u["scale"], u.get("sensitivity")) for u in card["mechanisms"]
     ]
-    errors = [(f"expected {name}", "", value, "") for name, value in _natural(card["accuracy"])]
-    return _table(["noise for", "law", "scale", "hides a change of"], [*uses, *errors])
-
-
-def _natural(parts: dict[str, Any]) -> list[tuple[str, Any]]:
-    """A card's members with 2 before 10; the card itself sorts its names as text."""
-
-    def key(part: tuple[str, Any]) -> list[str | int]:
-        return [int(word) if word.isdecimal() else word for word in re.split(r"([0-9]+)", part[0])]
-
-    return sorted(parts.items(), key=key)
+    return _table(["noise for", "law", "scale", "hides a change of"], uses)
 
 
 def _table(titles: list[str], rows: Sequence[tuple[object, ...]]) -> "Table":
@@ -127,5 +122,10 @@ def _table(titles: list[str], rows: Sequence[tuple[object, ...]]) -> "Table":
 
     table = Table(*titles, box=None, show_header=bool(titles), padding=(0, 3, 0, 0))
     for row in rows:
-        table.add_row(*(Text(clean(f"{cell:.6g}" if isinstance(cell, float) else cell)) for cell in row))
+        table.add_row(*(Text(clean(_short(cell))) for cell in row))
     return table
+
+
+def _short(value: object) -> str:
+    """A number with no more digits than mean something; anything else as it is."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

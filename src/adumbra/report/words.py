@@ -20,12 +20,12 @@ EXPECTED = {
     "one_way_total_variation": (
         "error of the shares of values in a column, at most (total variation: 0 exact, 1 worthless)"
     ),
-    "one_way_total_variation_if_columns_are_alike": "the same, where columns look alike",
+    "one_way_total_variation_if_columns_are_alike": "error of the shares where columns look alike",
     "second_moment_error": "error of a second moment (columns scaled to width 1)",
     "spectral_edge": "variance below which a direction drowns in noise (columns scaled to width 1)",
     "squared_error_of_mean_at_most": "squared error of a row if only the mean is released, at most",
     "squared_noise_of_rows_at_most": "squared noise of a released row, at most",
-    "standard_error_at_best_n_components": "the same error, at the best number of components",
+    "standard_error_at_best_n_components": "standard error at the best number of components",
     "standard_error_of_a_squared_distance": "standard error of a squared distance",
     "surviving_rank": "directions that can stand out of the noise, at most",
 }
