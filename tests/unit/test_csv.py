@@ -116,7 +116,7 @@ def test_every_file_has_its_own_header(tmp_path):
         (b"a,i,b,c\r", "first line ends in CR; write it with LF"),
         ("a,i,b,c\n".encode("utf-16"), "the file is UTF-16; save it as UTF-8"),
         ("a,i,b,c\n".encode("utf-16-be"), "the file is UTF-16 or no text; save it as UTF-8"),
-        (gzip.compress(b"a,i,b,c\n"), "the file is gzip; unpack it first"),
+        (gzip.compress(b"a,i,b,c\n", mtime=0), "the file is gzip; unpack it first"),
     ],
 )
 def test_headers_are_public_and_refused(tmp_path, data, message):
