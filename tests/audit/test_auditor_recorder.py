@@ -59,7 +59,10 @@ def pair(draw, kind):
     place, other = draw(st.integers(0, len(rows) - 1)), draw(one)
     if kind.schema.neighbours is Neighbours.ADD_REMOVE:
         return make(rows[1:]), make([*rows[1 : place + 1], rows[0], *rows[place + 1 :]])
-    if kind.schema.neighbours is Neighbours.ONE_ELEMENT:
+    if kind.schema.neighbours is Neighbours.ONE_ELEMENT and one is SETS:
+        item, held = draw(st.integers(-2, ITEMS + 2)), rows[place]
+        other = [each for each in held if each != item] if item in held else [*held, item]
+    elif kind.schema.neighbours is Neighbours.ONE_ELEMENT:
         cell = draw(st.integers(0, 3))
         other = (*rows[place][:cell], other[cell], *rows[place][cell + 1 :])
     return make(rows), make([*rows[:place], other, *rows[place + 1 :]])
