@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adumbra.data.csv_records import Layout
+from adumbra.data.lines import MARK
 from adumbra.errors import InvalidInput, require
 
-MARK = b"\xef\xbb\xbf"  # UTF-8 byte order mark
 PACKED = ("gzip", "zip")
 FOREIGN = (
     (b"\xff\xfe", "UTF-16"),
