@@ -7,7 +7,7 @@ DATA   ?= ../shared/data
 export PYTHONWARNINGS ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt unit statistical e2e coverage audit crash bench docs reseal clean
+.PHONY: help setup demo test check fmt unit statistical e2e coverage audit crash bench docs reseal digests clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -64,6 +64,9 @@ docs: setup ## run every snippet and check every link
 
 reseal: setup ## after re-reading a proof: write its new seal
 	$(BIN)/python tools/seal.py --write $(PROOF)
+
+digests: setup ## after a meant change of released values: write their digests under the test key
+	$(BIN)/python tools/digests.py --write
 
 clean: ## remove what make made
 	rm -rf $(VENV) demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

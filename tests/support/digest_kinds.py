@@ -1,0 +1,171 @@
+"""Every kind of release whose values are kept as digests: methods, modes, units, relations, families."""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import adumbra as ad
+from adumbra.data.constraints import Order
+from adumbra.data.schema import Column, ItemSpec, Kind, Schema
+from adumbra.relations import Neighbours, Unit
+from support.drawing import audited_kinds
+
+REPLACE, ADD, ELEMENT = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE, Neighbours.ONE_ELEMENT
+FAMILIES = ("auto", "gaussian", "sphere", "rademacher", "sparse", "haar", "identity")
+PURE_AND_NOT = (("pure", 0.0), ("gaussian", 1e-6))
+ROWS = 300
+BLOCKS = 4100  # rows of more than one noise block
+
+
+@dataclass(frozen=True)
+class DigestKind:
+    """One release: its public name, its schema and its config."""
+
+    name: str
+    schema: Schema
+    config: object
+    rows: int = ROWS
+
+
+def table(neighbours=REPLACE, *, label="class", missing=None, ordered=False, rows=None):
+    """Numbers, integers, a boolean, a category with a level for missing, a label."""
+    columns = (
+        Column(name="height", kind=Kind.NUMBER, lower=-2.0, upper=2.0, missing=missing),
+        Column(name="from", kind=Kind.INTEGER, lower=0, upper=30),
+        Column(name="to", kind=Kind.INTEGER, lower=5, upper=40, missing=missing),
+        Column(name="city", kind=Kind.CATEGORY, categories=("x", "y", "z"), missing="category"),
+        Column(name="member", kind=Kind.BOOLEAN),
+        Column(name="class", kind=Kind.CATEGORY, categories=("r", "s", "t")),
+        Column(name="score", kind=Kind.NUMBER, lower=0.0, upper=1.0),
+    )
+    orders = (Order(lower="from", upper="to"),) if ordered else ()
+    return Schema(
+        columns=columns, unit=Unit.ROW, neighbours=neighbours, label=label, constraints=orders, rows=rows
+    )
+
+
+def cells():
+    """The same table, one cell protected."""
+    return replace(table(label=None), unit=Unit.ELEMENT, neighbours=ELEMENT)
+
+
+def sets(neighbours=REPLACE, upper=19):
+    """Item sets whose first item is not 0."""
+    unit = Unit.ELEMENT if neighbours is ELEMENT else Unit.ROW
+    return Schema(unit=unit, neighbours=neighbours, items=ItemSpec(lower=1, upper=upper))
+
+
+def all_kinds():
+    """The kinds of the audit, then every further mode."""
+    audited = [DigestKind(f"audit/{name}", schema, made) for name, schema, made in audited_kinds()]
+    made = [*audited, *_projections(), *_ron_gauss(), *_components(), *_moments(), *_topk()]
+    assert len({kind.name for kind in made}) == len(made)
+    return made
+
+
+def _projections():
+    for family, (unit, schema) in product(FAMILIES, (("row", table(label=None)), ("element", cells()))):
+        wide = 13 if family == "identity" else 4  # of the encoded columns of both tables
+        options = {"n_components": wide, "epsilon": 2.0, "family": family}
+        if family == "sparse":
+            options["nonzeros"] = 2
+        dppro = ad.DPProConfig(**options, delta=1e-5, matrix_seed=3)
+        yield DigestKind(f"dppro/{unit}/{family}", schema, dppro)
+        yield DigestKind(f"jl-laplace/{unit}/{family}", schema, ad.JLLaplaceConfig(**options))
+    short = {"n_components": 3, "epsilon": 1.0, "row_norm": 0.7, "clip_tail": 0.1}
+    yield DigestKind("dppro/row/short", table(), ad.DPProConfig(**short, delta=1e-6))
+    yield DigestKind("jl-laplace/row/short", table(), ad.JLLaplaceConfig(**short))
+    few = {"n_components": 2, "epsilon": 1.0}
+    for unit, schema in (("row", table()), ("element", cells())):
+        yield DigestKind(f"dppro/{unit}/blocks", schema, ad.DPProConfig(**few, delta=1e-6), rows=BLOCKS)
+        yield DigestKind(f"jl-laplace/{unit}/blocks", schema, ad.JLLaplaceConfig(**few), rows=BLOCKS)
+
+
+def _ron_gauss():
+    labels = {"unsupervised": None, "supervised": "score", "gmm": "class"}
+    for (mode, label), relation, (noise, delta), centring in product(
+        labels.items(), (REPLACE, ADD), PURE_AND_NOT, ("private", "public")
+    ):
+        schema = table(relation, label=label)
+        options = {"epsilon": 2.0, "delta": delta, "mode": mode, "centring": centring}
+        made = ad.RONGaussConfig(**options, n_components=3, synthetic_rows=40)
+        yield DigestKind(f"ron-gauss/{mode}/{relation}/{noise}/{centring}", schema, made)
+    steps = {
+        "class": {"mode": "gmm", "covariance": "class"},
+        "tied": {"mode": "gmm", "covariance": "tied"},
+        "sphere": {"mode": "gmm", "covariance": "sphere"},
+        "normalise": {"rescale": "normalise", "n_components": 4},
+        "unit-rows": {"unit_rows": True, "rescale": "normalise"},
+        "projected": {"output": "projected", "n_components": 2},
+        "projected-classes": {"output": "projected", "mode": "gmm", "n_components": 2},
+        "shares": {"mean_share": 0.4, "clip_factor": 2.0, "clip_tail": 0.05, "row_norm": 1.1},
+        "seeds": {"matrix_seed": 5, "sample_seed": 7, "n_components": 3},
+    }
+    for (name, options), (noise, delta) in product(steps.items(), PURE_AND_NOT):
+        schema = table(ADD, rows=None)
+        made = ad.RONGaussConfig(
+            epsilon=3.0, delta=delta, expected_rows=ROWS, synthetic_rows=40, **options
+        )
+        yield DigestKind(f"ron-gauss/{name}/{noise}", schema, made)
+    whole = ad.RONGaussConfig(epsilon=3.0, delta=1e-6)  # auto components, as many rows as there are
+    yield DigestKind("ron-gauss/auto", table(label=None, rows=ROWS), whole)
+
+
+def _components():
+    for label, (noise, delta), bound, shrink in product(
+        (None, "class"), PURE_AND_NOT, ("auto", "basis", "clip"), (False, True)
+    ):
+        made = ad.PCAConfig(n_components=3, epsilon=4.0, delta=delta, bound=bound, shrink=shrink)
+        name = f"pca/rows/{label or 'no-label'}/{noise}/{bound}{'/shrink' if shrink else ''}"
+        yield DigestKind(name, table(label=label), made)
+    for relation, label, (noise, delta), k in product(
+        (REPLACE, ADD), (None, "class"), PURE_AND_NOT, (0, 2)
+    ):
+        options = {"n_components": k, "epsilon": 2.0, "delta": delta, "output": "sample"}
+        made = ad.PCAConfig(**options, synthetic_rows=40, sample_seed=1)
+        name = f"pca/sample/{relation}/{label or 'no-label'}/{noise}/{k}"
+        yield DigestKind(name, table(relation, label=label), made)
+    share = ad.PCAConfig(n_components=2, epsilon=2.0, moments_share=0.2, clip_deviations=1.5)
+    yield DigestKind("pca/rows/share", table(rows=ROWS), share)
+    mean = ad.PCAConfig(n_components=0, epsilon=2.0, delta=1e-6)
+    yield DigestKind("pca/rows/mean", table(), mean)
+    for relation, (noise, delta), loss in product((REPLACE, ADD), PURE_AND_NOT, ("squared", "absolute")):
+        made = ad.LDAConfig(epsilon=2.0, delta=delta, loss=loss, synthetic_rows=40)
+        yield DigestKind(f"lda/{relation}/{noise}/{loss}", table(relation), made)
+    yield DigestKind("lda/floor", table(rows=ROWS), ad.LDAConfig(epsilon=2.0, floor=1.0))
+
+
+def _moments():
+    shapes = {
+        "label": {},
+        "no-label": {"label": None},
+        "null": {"missing": "null"},
+        "ordered": {"ordered": True, "missing": "null"},
+    }
+    for (shape, options), relation, (noise, delta) in product(
+        shapes.items(), (REPLACE, ADD), PURE_AND_NOT
+    ):
+        ways = ("scores", "bins") if relation is REPLACE and shape != "no-label" else ("auto",)
+        for numbers in ways:
+            made = ad.MomentsConfig(epsilon=3.0, delta=delta, numbers=numbers, sample_rows=40)
+            name = f"moments/{shape}/{relation}/{noise}/{numbers}"
+            yield DigestKind(name, table(relation, **options), made)
+    own = ad.MomentsConfig(epsilon=3.0, marginal_share=0.6, sample_seed=2)
+    yield DigestKind("moments/share", table(rows=ROWS), own)
+    guess = ad.MomentsConfig(epsilon=3.0, rows_guess=ROWS, sample_rows=40)
+    yield DigestKind("moments/guess", table(ADD), guess)
+    for relation, (noise, delta) in product((REPLACE, ADD), PURE_AND_NOT):
+        made = ad.MomentsConfig(epsilon=3.0, delta=delta, sample_rows=40)
+        yield DigestKind(f"moments/items/{relation}/{noise}", sets(relation), made)
+
+
+def _topk():
+    pure = ("auto", "frefirst", "em", "gumbel", "svt", "tps-em", "tps-pfm", "tps-refine", "joint")
+    counting = ("auto", "frefirst", "tps-em", "tps-pfm", "tps-refine")
+    kinds = [(method, "pure", 0.0) for method in pure]
+    kinds += [(method, "gaussian", 1e-6) for method in ("auto", "frefirst", "gumbel")]
+    for (method, noise, delta), relation, length in product(kinds, (REPLACE, ADD), (None, 4)):
+        options = {"k": 5, "epsilon": 2.0, "delta": delta, "method": method, "length": length}
+        wants = method in counting
+        made = ad.TopKConfig(**options, max_length=12, all_counts=wants)
+        name = f"topk/{method}/{relation}/{noise}{'' if length is None else '/length'}"
+        yield DigestKind(name, sets(relation), made)
