@@ -6,6 +6,7 @@ either such a value or a float rounded toward more noise (`round_up`, `*_upper`)
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -112,3 +113,21 @@ def grid_exponent(sigma: float, bits: int = 24) -> int:
         message = f"sigma={sigma}: must be finite and above 0"
         raise InvalidInput(message)
     return math.frexp(sigma)[1] - 1 - bits
+
+
+def figure_upper(value: float, digits: int = 6) -> str:
+    """A guarantee or a spend for print: so many significant digits, never below what it stands for.
+
+    The value is read as the shortest decimal that gives the same float, so 0.1 is printed as 0.1.
+    """
+    return _figure(value, digits, ROUND_CEILING)
+
+
+def figure_lower(value: float, digits: int = 6) -> str:
+    """A budget that is said to be left, for print: never above what it stands for."""
+    return _figure(value, digits, ROUND_FLOOR)
+
+
+def _figure(value: float, digits: int, rounding: str) -> str:
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(float(value))))
+    return f"{float(rounded):.{digits}g}"

@@ -20,7 +20,9 @@ class Neighbours(StrEnum):
 
     REPLACE_ONE = "replace-one"  # one row becomes another; the number of rows is public
     ADD_REMOVE = "add-remove"  # one row more or less; the number of rows is private
-    ONE_ELEMENT = "one-element"  # one cell changes within its column's bounds; n is public
+    # one cell changes within its column's bounds, or one row of item sets holds one item more or less
+    # (an exchange is two such changes); n is public
+    ONE_ELEMENT = "one-element"
 
     @property
     def rows_are_public(self) -> bool:

@@ -125,6 +125,20 @@ def test_item_sets_move_at_most_what_was_paid(unit, make):
     assert (0.3 if unit == "row" else 0.99) <= share <= 1.0
 
 
+@pytest.mark.parametrize(("make", "least"), [(DPProConfig, 1.4), (JLLaplaceConfig, 1.99)])
+def test_an_exchange_of_items_is_two_elements(make, least):
+    """Why no card promises it: one item for another moves more than was paid, and up to twice of it."""
+    budget = {"epsilon": 1.0, "delta": 1e-6} if make is DPProConfig else {"epsilon": 1.0}
+    neighbours = []
+    for before in range(6):
+        for after in range(6, 12):
+            first, second = np.zeros((3, 12), bool), np.zeros((3, 12), bool)
+            first[1, before] = second[1, after] = True
+            neighbours.append((first, second))
+    share = worst_share(make(n_components=K, **budget), items(12, "element"), neighbours)
+    assert least <= share <= 2.0
+
+
 # Planted wrong: each must be caught by the harness above.
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.release.storage import find_faults, load
+from adumbra.report.page import render
 from support.release import FULL, example_release, files_of, reseal
 
 FLIPS = 10_000 if FULL else 1_200
@@ -20,7 +21,7 @@ BUNDLES = 10_000 if FULL else 1_000
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
     folder = tmp_path_factory.mktemp("release") / "r"
-    example_release(folder, page=lambda card: "<p>words</p>" * 20)
+    example_release(folder, page=render)
     assert find_faults(folder)[0] == ()
     return folder
 

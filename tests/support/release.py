@@ -14,6 +14,7 @@ from adumbra.privacy.ledger.chain import head_message
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.card import build_card, canonical, seal_card
 from adumbra.release.storage import write_staged
+from adumbra.report.page import render
 
 FULL = os.environ.get("ADUMBRA_FULL") == "1"
 PAIRS = {
@@ -88,7 +89,7 @@ def example_arrays():
     }
 
 
-def example_release(folder: Path, *, card=None, page=lambda card: f"<p>{len(card['files'])}</p>") -> str:
+def example_release(folder: Path, *, card=None, page=render) -> str:
     return write_staged(
         folder, tables=example_tables(), arrays=example_arrays(), card=card or example_card(), page=page
     )

@@ -4,12 +4,14 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import Population
 from adumbra.privacy.ledger.money import MAX_UNITS, SCALE, affordable, cap, cost, decimal, spent_epsilon
+from support.accounting import curve
 from support.ledger import ROW, ask
 
 PURE = Population("pure", *ROW, 1.0)
@@ -74,10 +76,25 @@ def test_a_cap_below_a_unit_is_refused():
 
 
 def test_spent_is_shown_as_people_read_it():
-    assert spent_epsilon(0, GAUSS) == 0.0
-    assert spent_epsilon(cap(GAUSS), GAUSS) == 1.0
-    assert spent_epsilon(3 * 10**11, PURE) == 0.3
-    assert spent_epsilon(cost(ask(0.5, 1e-6), GAUSS), GAUSS) == 0.5
+    assert spent_epsilon([], GAUSS) == spent_epsilon([], PURE) == 0.0
+    assert spent_epsilon([ask(1.0, 1e-6)], GAUSS) == 1.0
+    assert spent_epsilon([ask(0.1)] * 3, PURE) == 0.3
+    assert spent_epsilon([ask(0.5, 1e-6)], GAUSS) == 0.5
+
+
+def test_spent_is_never_printed_below_what_was_spent():
+    """To nearest, half of these totals are below the truth; so are the units of a whole cap."""
+    assert spent_epsilon([ask(0.3333331000001)], PURE) == 0.3333331000001
+    whole = Population("people", *ROW, 0.1234567890123456)
+    assert cost(ask(whole.epsilon), whole) < decimal(whole.epsilon) * SCALE
+    assert spent_epsilon([ask(whole.epsilon)], whole) >= whole.epsilon
+    people = Population("people", *ROW, 50.0, 1e-6)
+    for epsilon in np.random.default_rng(11).uniform(0.01, 0.7, 20).tolist():
+        spends = [ask(epsilon, 1e-6)] * 2
+        printed = spent_epsilon(spends, people)
+        with mpmath.workdps(60):
+            mu = mpmath.sqrt(2) * mpmath.mpf(spends[0].mu)
+        assert curve(mu, printed) <= 1e-6 < curve(mu, printed * (1 - 1.1e-5))
 
 
 def test_affordable_is_zero_below_the_smallest_request():

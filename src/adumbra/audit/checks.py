@@ -33,7 +33,7 @@ from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError
 from adumbra.mechanisms import dppro, jl_laplace
 from adumbra.mechanisms.projected import row_space
-from adumbra.numerics import Array, Lattice
+from adumbra.numerics import Array, Lattice, figure_lower, figure_upper
 from adumbra.privacy import grant as grants
 from adumbra.privacy.noise import add_gaussian
 from adumbra.privacy.recorded_noise import fixed_grant
@@ -89,7 +89,8 @@ def check_attack(case: Case, runs: int) -> list[str]:
     result = attack(case, runs)
     if not result.violated:
         return []
-    return [f"epsilon is at least {result.epsilon_lower:.4g}, claimed {result.epsilon_claimed:g}"]
+    found, claimed = figure_lower(result.epsilon_lower, 4), figure_upper(result.epsilon_claimed)
+    return [f"epsilon is at least {found}, claimed {claimed}"]
 
 
 def check_grid(case: Case) -> list[str]:

@@ -161,12 +161,15 @@ def _show_results(results: "list[Attack]", *, json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from adumbra.numerics import figure_lower, figure_upper
+
     names = ("claim", "path", "runs", "claimed", "proven", "at 99 %", "exact", "with chance")
     table = Table(*names, box=None)
     for one in results:
-        numbers = (f"{one.epsilon_claimed:g}", f"{one.epsilon_lower:.4f}", f"{one.epsilon_lower_99:.4f}")
-        name = f"{one.case}, delta={one.delta:g}" if one.delta else one.case
-        exact = (f"{one.exact_epsilon:.4f}", "" if one.delta else f"{one.exact_chance:.2g}")
+        lower = (figure_lower(bound, 4) for bound in (one.epsilon_lower, one.epsilon_lower_99))
+        numbers = (figure_upper(one.epsilon_claimed), *lower)
+        name = f"{one.case}, delta={figure_upper(one.delta)}" if one.delta else one.case
+        exact = (figure_lower(one.exact_epsilon, 4), "" if one.delta else f"{one.exact_chance:.2g}")
         table.add_row(name, one.path, f"{one.runs}", *numbers, *exact)
     Console(width=130, highlight=False).print(table)
     typer.echo(

@@ -68,12 +68,15 @@ def show_price(quotes: "Sequence[Quote]", instead: "Quote | None", *, err: bool)
     """Print what each account pays, and what a Gaussian release would cost the first one."""
     from rich.console import Console
 
+    from adumbra.numerics import figure_upper
+
     console = Console(highlight=False, stderr=err)
     for quoted in quotes:
         print_hanging(console, quoted.sentence(), "price     ")
     if instead is not None:
-        words = f"--delta {instead.delta:g} would take epsilon={instead.takes:.12g} of it, not "
-        print_hanging(console, f"{words}{quotes[0].takes:.12g}, with Gaussian noise", "instead   ")
+        takes, pure = figure_upper(instead.takes, 12), figure_upper(quotes[0].takes, 12)
+        words = f"--delta {instead.delta!r} would take epsilon={takes} of it, not {pure}, with"
+        print_hanging(console, f"{words} Gaussian noise", "instead   ")
 
 
 def show_release(made: "Release", out: Path, *, json: bool, quotes: "Sequence[Quote]" = ()) -> None:

@@ -12,8 +12,14 @@ import numpy as np
 
 from adumbra.errors import require
 from adumbra.mechanisms.projected import RowSpace
+from adumbra.numerics import figure_upper
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw
+from adumbra.relations import Unit
 
+ITEM_UNIT = (
+    "One element of an item set is one item more or less in one row. An exchange of one item for "
+    "another is two elements: the release promises it twice the epsilon (pure) or twice the mu."
+)
 GUESSED_ITEMS = 10.0  # squared distance of two item sets that a plan assumes where nothing is said
 
 
@@ -67,7 +73,9 @@ def forecast(  # noqa: PLR0913 - the model, what is guessed, and the noise of th
         "standard_error_at_best_n_components": min(ladder[best], here),
     }
     source = "given" if guess is not None else "guessed from the schema, as if columns were independent"
+    by_item = space.encoder is None and space.unit is Unit.ELEMENT
     notes = [
+        *([ITEM_UNIT] if by_item else []),
         f"A squared distance of {rho2:.4g} ({source}) is read with a standard error of {here:.4g}.",
         f"For that distance n_components={best} is best (standard error {ladder[best]:.4g}).",
     ]
@@ -79,8 +87,8 @@ def forecast(  # noqa: PLR0913 - the model, what is guessed, and the noise of th
         )
     if here > rho2:
         notes.append(
-            f"At epsilon={epsilon:g} a constant answers every distance better: the standard error "
-            f"{here:.4g} exceeds the distances themselves. Only aggregates over many rows carry "
+            f"At epsilon={figure_upper(epsilon)} a constant answers every distance better: the standard "
+            f"error {here:.4g} exceeds the distances themselves. Only aggregates over many rows carry "
             "information (distances between means of groups, denoised rows, clusters)."
         )
     table = [{"n_components": float(k), "standard_error": ladder[k]} for k in sorted(ladder)]

@@ -9,11 +9,10 @@ Proof       guarantee.proof.md, of `PrivacyGuarantee.compose` and the constructo
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from adumbra.errors import InvalidInput, Unsupported, require
-from adumbra.numerics import fraction_upper
+from adumbra.numerics import figure_upper, fraction_upper
 from adumbra.privacy.conversion import (
     DELTA_RANGE,
     MU_RANGE,
@@ -113,11 +112,15 @@ class PrivacyGuarantee:
 
     def sentence(self) -> str:
         """The guarantee in one line; figures are rounded up."""
+        return self.sentence_at(self.epsilon_at(self.delta))
+
+    def sentence_at(self, epsilon: float) -> str:
+        """The same at the epsilon that a card quotes; machines may differ in its last bit."""
         where = f"{self.neighbours}, per {self.unit}"
         if self.mu is None:
-            return f"epsilon={_shown(_amount(self.epsilon))} (pure), {where}"
-        epsilon = _shown(self.epsilon_at(self.delta))
-        return f"epsilon={epsilon} at delta={self.delta:g} (mu={_shown(self.mu, digits=4)}), {where}"
+            return f"epsilon={figure_upper(epsilon)} (pure), {where}"
+        at = f"epsilon={figure_upper(epsilon)} at delta={figure_upper(self.delta)}"
+        return f"{at} (mu={figure_upper(self.mu, digits=4)}), {where}"
 
     def to_dict(self) -> dict[str, str | float | None]:
         """The fields, for a card or a ledger line."""
@@ -193,9 +196,3 @@ def _amount(value: float | None) -> float:
         message = "guarantee: a number is missing"
         raise InvalidInput(message)
     return value
-
-
-def _shown(value: float, digits: int = 6) -> str:
-    """The value in decimal, never below what it stands for."""
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(repr(value)))
-    return f"{float(rounded):.{digits}g}"

@@ -19,43 +19,11 @@ import numpy as np
 
 from adumbra.errors import InvalidInput, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.relations import Neighbours, Unit
+from adumbra.release.promise import FORMAT, attacker_gain, holds_item_sets, words_for
 
-FORMAT = "adumbra-release/1"
 UNSEALED = "0" * 64  # stands in `proof.content_sha256` while the card's own hash is taken
 
 Card = dict[str, Any]
-
-UNIT_SENTENCES = {
-    (Unit.ROW, Neighbours.REPLACE_ONE): (
-        "One whole row is protected: the release would look nearly the same had any one row been "
-        "any other. The number of rows is public."
-    ),
-    (Unit.ROW, Neighbours.ADD_REMOVE): (
-        "One whole row is protected, its presence too: the release would look nearly the same had "
-        "any one row been left out or added. The number of rows is private."
-    ),
-    (Unit.ELEMENT, Neighbours.ONE_ELEMENT): (
-        "One single value is protected: the release would look nearly the same had any one cell held "
-        "any other value within its column's bounds. A whole row, which is many values, is protected "
-        "less. The number of rows is public."
-    ),
-}
-
-ATTACKERS = {
-    (Unit.ROW, Neighbours.REPLACE_ONE): (
-        "Picture an attacker who knows every row but one, and who hesitates evenly between two "
-        "candidates for it"
-    ),
-    (Unit.ROW, Neighbours.ADD_REMOVE): (
-        "Picture an attacker who knows every other row, and who wonders at even odds whether one "
-        "more row is in the table"
-    ),
-    (Unit.ELEMENT, Neighbours.ONE_ELEMENT): (
-        "Picture an attacker who knows every value but one, and who hesitates evenly between two "
-        "candidates for it"
-    ),
-}
 
 
 def build_card(  # noqa: PLR0913 - one keyword a section; a config object would only repeat their names
@@ -85,7 +53,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
         "rows with neighbours=add-remove: it is private there; the schema must not say it",
     )
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    pair = (guarantee.unit, guarantee.neighbours)
+    words = words_for(guarantee.neighbours, item_sets=holds_item_sets(schema_dict))
     card = {
         "format": FORMAT,
         "about": {"title": f"Private release by {method}", "date": today, **about},
@@ -94,12 +62,12 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
             "value": guarantee.to_dict(),
             "quoted": {"epsilon": guarantee.epsilon_at(guarantee.delta), "delta": guarantee.delta},
             "sentence": guarantee.sentence(),
-            "attacker": attacker_gain(guarantee),
+            "attacker": attacker_gain(guarantee, words),
         },
         "unit": {
             "unit": guarantee.unit,
             "neighbours": guarantee.neighbours,
-            "sentence": UNIT_SENTENCES[pair],
+            "sentence": words.protects,
         },
         "setting": {
             "model": "central",
@@ -132,33 +100,6 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
         "proof": {"content_sha256": UNSEALED},
     }
     return _plain_object(card, "card")
-
-
-def attacker_gain(guarantee: PrivacyGuarantee) -> dict[str, object]:
-    """How often the best attack guesses right when it starts at even odds; rounded up, in words too.
-
-    Pure epsilon: the posterior is at most e^eps / (1 + e^eps) whatever was released, so the success rate
-    is too. Gaussian mu: the best test between N(0, 1) and N(mu, 1) is right with chance Phi(mu / 2),
-    averaged over the noise; a single output can be more telling than the average one.
-    """
-    if guarantee.epsilon is not None:
-        success = 1.0 / (1.0 + math.exp(-guarantee.epsilon))
-        rule = "e^epsilon / (1 + e^epsilon): bounds the belief after any output, so the success rate too"
-    else:
-        success = 0.5 * math.erfc(-float(guarantee.mu or 0.0) / 2.0 / math.sqrt(2.0))
-        rule = "Phi(mu / 2): bounds the success rate of the best test, averaged over the noise"
-    success = min(1.0, math.nextafter(success * (1.0 + 1e-14), 2.0))
-    percent = math.ceil(success * 1000.0) / 10.0
-    return {
-        "prior": 0.5,
-        "success_at_most": success,
-        "rule": rule,
-        "sentence": (
-            f"{ATTACKERS[guarantee.unit, guarantee.neighbours]}. A blind guess is right 50 % of the "
-            "time. With this release in hand, and any other knowledge and any computer, the guess is "
-            f"right at most {percent:g} % of the time."
-        ),
-    }
 
 
 def canonical(card: Mapping[str, object]) -> bytes:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from adumbra.errors import InvalidInput, require
-from adumbra.release.card import FORMAT
+from adumbra.release.promise import FORMATS
 
 LONGEST_ENTRY = "0" * 24  # an entry's id is shorter in any ledger that a disk can hold
 
@@ -42,7 +42,8 @@ def require_place(target: Path) -> None:
 
 
 def _is_release(folder: Path) -> bool:
-    """Whether a folder holds a card of this format."""
+    """Whether a folder holds a card of a known format."""
     with suppress(OSError, ValueError):
-        return f'"format": "{FORMAT}"'.encode() in (folder / "card.json").read_bytes()
+        card = (folder / "card.json").read_bytes()
+        return any(f'"format": "{known}"'.encode() in card for known in FORMATS)
     return False

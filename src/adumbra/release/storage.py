@@ -6,7 +6,8 @@
     model.safetensors    released arrays
 
 `write_staged` fills a new folder that the ledger then publishes by one rename. `verify` trusts nothing:
-only the members above, no links, sizes before contents, every hash, the card against its schema.
+only the members above, no links, sizes before contents, every hash, the card against its schema, and
+the promise in words and figures, on the page too, against the guarantee that the card holds.
 """
 
 import hashlib
@@ -20,12 +21,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from adumbra.errors import InvalidInput, VerificationFailed, require
+from adumbra.errors import VerificationFailed, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.release import formats
+from adumbra.release import formats, promise
 from adumbra.release.artifact import ReadOnDemand, Release
 from adumbra.release.card import Card, canonical, card_faults, content_sha256, plain, seal_card
 from adumbra.release.formats import AnyArray, TableStream
+from adumbra.release.page_check import PAGE_LIMIT, page_faults
 
 __all__ = ["TableStream", "Verified", "find_faults", "load", "verify", "write_staged"]
 
@@ -77,8 +79,9 @@ def write_staged(
     main = "data" if "data" in names else next(iter(names), None)
     contents = plain({"main": main, "tables": shapes, "arrays": array_shapes}, "contents")
     card = {**card, "contents": contents, "files": files}
-    if page is not None:
-        written = formats.write_bytes(folder / "card.html", page(card).encode())
+    drawn = page(card).encode() if page is not None else None
+    if drawn is not None and len(drawn) <= PAGE_LIMIT:  # a longer one nobody reads, and none verifies
+        written = formats.write_bytes(folder / "card.html", drawn)
         card = {**card, "files": {**files, "card.html": written.to_dict()}}
     digest = formats.write_bytes(folder / "card.json", card_bytes(seal_card(card))).sha256
     for directory in [*([folder / "data"] if names else []), folder, folder.parent]:
@@ -194,8 +197,10 @@ def find_faults(
         return (*faults, *broken), None
     if card["proof"]["content_sha256"] != content_sha256(card):
         faults.append("card.json: its own hash is wrong")
-    faults += _guarantee_faults(card) + _ledger_faults(card)
+    faults += promise.card_faults(card) + _ledger_faults(card)
     faults += _file_faults(path, sizes, card)
+    if "card.html" in card["files"] and not faults:
+        faults += page_faults((path / "card.html").read_bytes(), card)
     if faults:
         return tuple(faults), None
     return (), Verified(digest=found, card=card, files=len(sizes), size=sum(sizes.values()))
@@ -236,18 +241,6 @@ def _parse(raw: bytes) -> Card | None:
     except (ValueError, RecursionError):
         return None
     return card if known else None
-
-
-def _guarantee_faults(card: Card) -> list[str]:
-    """The promise for machines must be a guarantee, for the unit that the card names."""
-    try:
-        guarantee = PrivacyGuarantee.from_dict(card["guarantee"]["value"])
-    except (InvalidInput, ValueError, TypeError, KeyError, AttributeError):
-        return ["card.json at guarantee/value: is not a guarantee"]
-    same = (guarantee.unit, guarantee.neighbours) == (card["unit"]["unit"], card["unit"]["neighbours"])
-    return (
-        [] if same else ["card.json: its guarantee is for another unit or relation than the card names"]
-    )
 
 
 def _ledger_faults(card: Card) -> list[str]:

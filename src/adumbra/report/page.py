@@ -8,36 +8,20 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from functools import cache
 from typing import Any
 
+from adumbra.release.promise import at_most, captions, card_words, delta_figure, percent, raised
 from adumbra.report import figures
 from adumbra.report.words import expected_words, fact_words, in_order, words
 
 SHOWN_GROUPS = 40  # declarations listed before the page refers to card.json
 SHOWN_CATEGORIES = 8
-ROUND_UP = Context(prec=4, rounding=ROUND_CEILING)
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 LAWS = {
     "gaussian": ("rounded normal", "standard deviation", "L2", 0.6745, 1.96),
     "laplace": ("discrete Laplace", "scale", "L1", math.log(2), math.log(20)),
     "gumbel": ("Gumbel, for a choice", "scale", "range", None, None),
-}
-RELATIONS = {
-    "replace-one": "one row replaced",
-    "add-remove": "one row more or less",
-    "one-element": "one value replaced",
-}
-HEADLINES = {
-    "replace-one": (
-        "Torn between two equally likely candidates for one row, an attacker picks the right one"
-    ),
-    "add-remove": "At even odds whether one row is in the table, an attacker is right",
-    "one-element": (
-        "Torn between two equally likely candidates for one value, an attacker picks the right one"
-    ),
 }
 MISSING = {
     "number": "the middle of its bounds",
@@ -82,9 +66,9 @@ def render(card: Mapping[str, Any]) -> str:
     """The page of a card."""
     page: str = template("card.html.j2").render(
         card=card,
-        success=_percent(card),
-        headline=HEADLINES[card["unit"]["neighbours"]],
-        relation=RELATIONS[card["unit"]["neighbours"]],
+        success=percent(float(card["guarantee"]["attacker"]["success_at_most"])),
+        delta=delta_figure(card["guarantee"]["quoted"]["delta"], card["format"]),
+        promised=card_words(card),
         figures=_figures(card),
         tables=[_table_words(name, table) for name, table in card["contents"]["tables"].items()],
         noise=[_noise_words(use) for use in card["mechanisms"]],
@@ -92,11 +76,6 @@ def render(card: Mapping[str, Any]) -> str:
         shown=SHOWN_GROUPS,
     )
     return page
-
-
-def _percent(card: Mapping[str, Any]) -> float:
-    """How often the best attack is right, in per cent, rounded up to a tenth."""
-    return math.ceil(1000.0 * float(card["guarantee"]["attacker"]["success_at_most"])) / 10.0
 
 
 @cache
@@ -120,40 +99,15 @@ def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first
 def _figures(card: Mapping[str, Any]) -> list[dict[str, str]]:
     """The pictures that are true of this guarantee, each with its caption."""
     mu, epsilon = card["guarantee"]["value"]["mu"], card["guarantee"]["value"]["epsilon"]
-    percent = f"{_percent(card):g} %"
-    laws = {use["distribution"] for use in card["mechanisms"]}
-    pictures = []
-    if mu is not None:
-        power = figures.gaussian_power(mu)
-        miss = 0.5 * math.erfc(mu / math.sqrt(8.0))
-        alt = f"Two bell curves, {at_most(mu)} standard deviations apart"
-        pictures.append((figures.overlap_figure(figures.normal_density, mu, alt), OVERLAP_GAUSSIAN))
-    else:
-        power = figures.pure_power(epsilon)
-        miss = 1.0 / (1.0 + math.exp(epsilon))
-        if laws == {"laplace"}:  # a choice by Gumbel noise has no such picture
-            alt = f"Two Laplace curves, {at_most(epsilon)} scales apart"
-            pictures.append(
-                (figures.overlap_figure(figures.laplace_density, epsilon, alt), OVERLAP_PURE)
-            )
-    alt = f"True alarms of the best attack against its false alarms; its best guess is right {percent}"
-    pictures.append((figures.attack_figure(power, (miss, 1.0 - miss), alt), ATTACK))
-    words = {"mu": at_most(mu), "epsilon": at_most(epsilon), "percent": percent}
-    return [{"svg": svg, "caption": caption.format(**words)} for svg, caption in pictures]
-
-
-OVERLAP_GAUSSIAN = (
-    "Telling this table from a neighbour of it, by anything in this release, is at least as hard as "
-    "telling which of these two curves one draw came from. They are {mu} standard deviations apart."
-)
-OVERLAP_PURE = (
-    "The noise of a number that a neighbour moves as far as it can: the two curves differ nowhere by "
-    "more than the factor e to the power {epsilon}."
-)
-ATTACK = (
-    "Every attack lies on or below the curve. At the dot, where its guess is best, it is right at most "
-    "{percent} of the time; on the dashed line it knows nothing."
-)
+    *first, (attack_alt, _) = said = captions(card)
+    overlap, shift = (
+        (figures.normal_density, mu) if mu is not None else (figures.laplace_density, epsilon)
+    )
+    drawn = [figures.overlap_figure(overlap, shift, alt) for alt, _ in first]
+    power = figures.gaussian_power(mu) if mu is not None else figures.pure_power(epsilon)
+    miss = 0.5 * math.erfc(mu / math.sqrt(8.0)) if mu is not None else 1.0 / (1.0 + math.exp(epsilon))
+    drawn.append(figures.attack_figure(power, (miss, 1.0 - miss), attack_alt))
+    return [{"svg": svg, "caption": caption} for svg, (_, caption) in zip(drawn, said, strict=True)]
 
 
 def _table_words(name: str, table: Mapping[str, Any]) -> dict[str, object]:
@@ -235,24 +189,7 @@ def number(value: object) -> str:
         return str(value)
     if isinstance(value, int):
         return f"{value:,}".replace(",", "\u202f").replace("-", "−")
-    return _raised(f"{value:.4g}")
-
-
-def at_most(value: float | None) -> str:
-    """A part of the promise: four digits, never below what it stands for."""
-    if value is None:
-        return "–"
-    return _raised(f"{float(ROUND_UP.create_decimal(repr(value))):.4g}")
-
-
-def _raised(text: str) -> str:
-    """1e-06 as 10⁻⁶."""
-    mantissa, exponent, power = text.partition("e")
-    mantissa = mantissa.replace("-", "−")
-    if not exponent:
-        return mantissa
-    tens = "10" + str(int(power)).translate(SUPERSCRIPT)
-    return tens if mantissa == "1" else f"{mantissa} × {tens}"
+    return raised(f"{value:.4g}")
 
 
 def _value(value: object, digits: Callable[[float], str] = repr) -> str:
@@ -262,7 +199,7 @@ def _value(value: object, digits: Callable[[float], str] = repr) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return _raised(digits(value) if isinstance(value, float) else repr(value))
+        return raised(digits(value) if isinstance(value, float) else repr(value))
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {_value(inner, digits)}" for key, inner in value.items())
     if isinstance(value, list):

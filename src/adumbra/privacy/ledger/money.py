@@ -7,7 +7,8 @@ Proof       ledger.proof.md, of `cost` and `cap`.
 """
 
 import math
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cache
 
@@ -22,6 +23,7 @@ from adumbra.relations import Neighbours, Unit
 SCALE = 10**12
 MAX_UNITS = 9 * 10**15  # below 2^53: exact in JSON, in int64 sums and in every database
 DIGITS = 6  # significant digits of a Gaussian account's printed epsilon
+PURE_DIGITS = 15  # of a pure one's: as many as pass through a float unchanged
 
 
 def decimal(value: float) -> Fraction:
@@ -69,12 +71,22 @@ def _amount(guarantee: PrivacyGuarantee, currency: Currency) -> Fraction:
     return decimal(guarantee.epsilon)
 
 
-def spent_epsilon(units: int, population: Population) -> float:
-    """Spent units as epsilon at the population's delta, at the digits that people read."""
-    if population.currency is Currency.PURE or units == 0:
-        return float(Fraction(units, SCALE))
-    mu = _sqrt_lower(units)
-    return min(population.epsilon, shown(epsilon_of(mu, population.delta)))
+def spent_epsilon(spends: Iterable[PrivacyGuarantee], population: Population) -> float:
+    """What these spends come to as epsilon at the population's delta, rounded up to printed digits.
+
+    From the guarantees themselves: their units are rounded, and a spend of the whole cap may be charged
+    a fraction of a unit less than it is.
+    """
+    total = sum((_amount(spend, population.currency) for spend in spends), Fraction(0))
+    if population.currency is Currency.PURE or total == 0:
+        whole, parts = Decimal(total.numerator), Decimal(total.denominator)
+        return float(Context(prec=PURE_DIGITS, rounding=ROUND_CEILING).divide(whole, parts))
+    epsilon = shown(epsilon_of(_sqrt_upper(total), population.delta))
+    return (
+        min(population.epsilon, epsilon)
+        if total * SCALE <= _whole(population.epsilon, population.delta)
+        else epsilon
+    )
 
 
 def affordable(units: int, population: Population, delta: float) -> float:
@@ -86,7 +98,7 @@ def affordable(units: int, population: Population, delta: float) -> float:
     if units <= 0:
         return 0.0
     if population.currency is Currency.PURE:
-        guess, digits = float(Fraction(units, SCALE)), 15
+        guess, digits = float(Fraction(units, SCALE)), PURE_DIGITS
     elif delta == 0:  # the inverse of mu = 2 Phi^-1(e^eps / (1 + e^eps))
         guess, digits = float(log_ndtr(mu / 2) - log_ndtr(-mu / 2)), DIGITS
     else:
@@ -103,8 +115,8 @@ def affordable(units: int, population: Population, delta: float) -> float:
 
 
 def shown(epsilon: float) -> float:
-    """An epsilon at the digits that people read."""
-    return _digits(epsilon, ROUND_HALF_EVEN, DIGITS)
+    """An epsilon at the digits that people read, rounded up."""
+    return _digits(epsilon, ROUND_CEILING, DIGITS)
 
 
 def _price(epsilon: float, delta: float, population: Population) -> int:
@@ -116,6 +128,16 @@ def _digits(value: float, rounding: str, digits: int) -> float:
     """A float at so many significant digits."""
     exact = Decimal(repr(value))
     return float(exact.quantize(Decimal((0, (1,), exact.adjusted() - digits + 1)), rounding=rounding))
+
+
+def _sqrt_upper(exact: Fraction) -> float:
+    """The smallest float whose square is not below `exact`: mu itself for one spend."""
+    root = math.sqrt(exact)
+    while Fraction(root) ** 2 < exact:
+        root = math.nextafter(root, math.inf)
+    while Fraction(math.nextafter(root, 0.0)) ** 2 >= exact:
+        root = math.nextafter(root, 0.0)
+    return root
 
 
 def _sqrt_lower(units: int) -> float:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection
 
+from adumbra.numerics import figure_lower, figure_upper
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import money
 from adumbra.privacy.ledger.accounts import lineage, prices
@@ -22,11 +23,13 @@ class Quote:
 
     def sentence(self) -> str:
         """For whoever is about to pay."""
-        at = f" at delta={self.delta:g}" if self.delta else ""
+        at = f" at delta={figure_upper(self.delta)}" if self.delta else ""
         adds = " (squares add)" if self.delta else ""
+        takes, cap = figure_upper(self.takes, 12), figure_upper(self.cap, 12)
+        left, after = figure_lower(self.left, 12), figure_lower(self.left_after, 12)
         return (
-            f"{self.population}: takes epsilon={self.takes:.12g} of {self.cap:.12g}{at}; "
-            f"{self.left:.12g} left before, {self.left_after:.12g} after{adds}"
+            f"{self.population}: takes epsilon={takes} of {cap}{at}; "
+            f"{left} left before, {after} after{adds}"
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -45,7 +48,7 @@ def quote(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> tup
                 population=people.name,
                 delta=people.delta,
                 cap=people.epsilon,
-                takes=money.spent_epsilon(units, people),
+                takes=money.spent_epsilon([guarantee], people),
                 left=money.affordable(account.left, people, people.delta),
                 left_after=money.affordable(account.left - units, people, people.delta),
             )

@@ -47,11 +47,12 @@ def _statement(
     )
     rows = connection.execute(query).mappings().all()
     live = [row["id"] for row in rows if row["state"] != State.VOID]
+    spends = [_guarantee(row) for row in rows if row["state"] != State.VOID]
     return Statement(
         population=people,
         cap_units=account.cap,
         spent_units=account.spent,
-        spent=money.spent_epsilon(account.spent, people),
+        spent=money.spent_epsilon(spends, people),
         left=min(room(other, people.delta) for other in above),
         more_like_last=_more(connection, above, live[-1]) if live else None,
         entries=tuple(_entry(row, people, asked[row["id"]]) for row in rows),
@@ -63,18 +64,23 @@ def _statement(
 
 
 def _entry(row: RowMapping, people: Population, asked: Mapping[str, Any]) -> Entry:
+    guarantee = _guarantee(row)
     return Entry(
         id=row["id"],
         population=row["population"],
         state=State(row["state"]),
-        epsilon=money.spent_epsilon(row["units"], people),
-        guarantee=PrivacyGuarantee.from_dict(json.loads(row["guarantee"])).sentence(),
+        epsilon=money.spent_epsilon([guarantee], people),
+        guarantee=guarantee.sentence(),
         digest=row["digest"],
         staged=row["staged"],
         target=row["target"],
         day=str(asked["day"]),
         method=str(asked["request"].get("method", "")),
     )
+
+
+def _guarantee(row: RowMapping) -> PrivacyGuarantee:
+    return PrivacyGuarantee.from_dict(json.loads(row["guarantee"]))
 
 
 def _more(connection: Connection, above: list[Account], entry: str) -> int:

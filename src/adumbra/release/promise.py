@@ -1,0 +1,236 @@
+"""What a release promises, in the words of its card and page; and whether a card and a page say it.
+
+The words and figures follow from the guarantee, the relation, and whether rows are item sets, all of
+which the card holds. `card_faults` recomputes them by the card's format, `page_faults` reads them off
+card.html, so that a forger who makes all hashes right cannot change the promise in one place only.
+
+    adumbra-release/1   delta was rounded to nearest, and item sets had the words of tables
+    adumbra-release/2   every figure is rounded up; one element of an item set is one item more or less
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adumbra.errors import InvalidInput
+from adumbra.numerics import figure_upper
+from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.relations import Neighbours
+
+FORMATS = FIRST_FORMAT, FORMAT = "adumbra-release/1", "adumbra-release/2"
+PAGE_DIGITS = 4
+CLOSE = 1e-9  # relative: how far another machine's last bits may move a figure that is recomputed
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+Card = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """One relation in words."""
+
+    protects: str
+    attacker: str
+    hides: str
+    headline: str
+
+
+WORDS = {
+    Neighbours.REPLACE_ONE: Words(
+        protects=(
+            "One whole row is protected: the release would look nearly the same had any one row been "
+            "any other. The number of rows is public."
+        ),
+        attacker=(
+            "Picture an attacker who knows every row but one, and who hesitates evenly between two "
+            "candidates for it"
+        ),
+        hides="one row replaced",
+        headline=(
+            "Torn between two equally likely candidates for one row, an attacker picks the right one"
+        ),
+    ),
+    Neighbours.ADD_REMOVE: Words(
+        protects=(
+            "One whole row is protected, its presence too: the release would look nearly the same had "
+            "any one row been left out or added. The number of rows is private."
+        ),
+        attacker=(
+            "Picture an attacker who knows every other row, and who wonders at even odds whether one "
+            "more row is in the table"
+        ),
+        hides="one row more or less",
+        headline="At even odds whether one row is in the table, an attacker is right",
+    ),
+    Neighbours.ONE_ELEMENT: Words(
+        protects=(
+            "One single value is protected: the release would look nearly the same had any one cell "
+            "held any other value within its column's bounds. A whole row, which is many values, is "
+            "protected less. The number of rows is public."
+        ),
+        attacker=(
+            "Picture an attacker who knows every value but one, and who hesitates evenly between two "
+            "candidates for it"
+        ),
+        hides="one value replaced",
+        headline=(
+            "Torn between two equally likely candidates for one value, an attacker picks the right one"
+        ),
+    ),
+}
+ONE_ITEM = Words(
+    protects=(
+        "One item of one row is protected: the release would look nearly the same had any one row held "
+        "one item more or one item less. An exchange of one item for another is two such changes, and "
+        "is protected less, as is a whole row. The number of rows is public."
+    ),
+    attacker=(
+        "Picture an attacker who knows every row except whether one of them holds one item, and who "
+        "gives that even odds"
+    ),
+    hides="one item more or less in one row",
+    headline="At even odds whether one row holds one item, an attacker is right",
+)
+OVERLAP_GAUSSIAN = (
+    "Telling this table from a neighbour of it, by anything in this release, is at least as hard as "
+    "telling which of these two curves one draw came from. They are {mu} standard deviations apart."
+)
+OVERLAP_PURE = (
+    "The noise of a number that a neighbour moves as far as it can: the two curves differ nowhere by "
+    "more than the factor e to the power {epsilon}."
+)
+ATTACK = (
+    "Every attack lies on or below the curve. At the dot, where its guess is best, it is right at most "
+    "{percent} of the time; on the dashed line it knows nothing."
+)
+
+
+def words_for(neighbours: Neighbours, *, item_sets: bool, release_format: str = FORMAT) -> Words:
+    """The words of a relation; format 1 had those of tables for item sets."""
+    if neighbours is Neighbours.ONE_ELEMENT and item_sets and release_format != FIRST_FORMAT:
+        return ONE_ITEM
+    return WORDS[neighbours]
+
+
+def holds_item_sets(schema: Mapping[str, object]) -> bool:
+    """Whether a card's schema declares rows that are sets of items."""
+    return isinstance(schema.get("items"), Mapping)
+
+
+def card_words(card: Card) -> Words:
+    """The words that belong to a card, by its format."""
+    return words_for(
+        Neighbours(card["unit"]["neighbours"]),
+        item_sets=holds_item_sets(card["public_inputs"]["schema"]),
+        release_format=card["format"],
+    )
+
+
+def attacker_gain(guarantee: PrivacyGuarantee, words: Words) -> dict[str, object]:
+    """How often the best attack guesses right when it starts at even odds; rounded up, in words too.
+
+    Pure epsilon: the posterior is at most e^eps / (1 + e^eps) whatever was released, so the success rate
+    is too. Gaussian mu: the best test between N(0, 1) and N(mu, 1) is right with chance Phi(mu / 2),
+    averaged over the noise; a single output can be more telling than the average one.
+    """
+    if guarantee.epsilon is not None:
+        success = 1.0 / (1.0 + math.exp(-guarantee.epsilon))
+        rule = "e^epsilon / (1 + e^epsilon): bounds the belief after any output, so the success rate too"
+    else:
+        success = 0.5 * math.erfc(-float(guarantee.mu or 0.0) / 2.0 / math.sqrt(2.0))
+        rule = "Phi(mu / 2): bounds the success rate of the best test, averaged over the noise"
+    success = min(1.0, math.nextafter(success * (1.0 + 1e-14), 2.0))
+    return {
+        "prior": 0.5,
+        "success_at_most": success,
+        "rule": rule,
+        "sentence": attacker_sentence(words, success),
+    }
+
+
+def attacker_sentence(words: Words, success: float) -> str:
+    """The same for people."""
+    return (
+        f"{words.attacker}. A blind guess is right 50 % of the time. With this release in hand, and any "
+        f"other knowledge and any computer, the guess is right at most {percent(success)} % of the time."
+    )
+
+
+def percent(success: float) -> str:
+    """A rate in per cent, rounded up to a tenth."""
+    return f"{math.ceil(1000.0 * success) / 10.0:g}"
+
+
+def at_most(value: float | None) -> str:
+    """A part of the promise on a page: four digits, never below what it stands for."""
+    return "–" if value is None else raised(figure_upper(value, PAGE_DIGITS))
+
+
+def delta_figure(delta: float, release_format: str) -> str:
+    """The delta on a page of this format."""
+    if not delta:
+        return "0 (pure)"
+    return raised(f"{delta:.4g}") if release_format == FIRST_FORMAT else at_most(delta)
+
+
+def raised(text: str) -> str:
+    """1e-06 as 10⁻⁶."""
+    mantissa, exponent, power = text.partition("e")
+    mantissa = mantissa.replace("-", "−")
+    if not exponent:
+        return mantissa
+    tens = "10" + str(int(power)).translate(SUPERSCRIPT)
+    return tens if mantissa == "1" else f"{mantissa} × {tens}"
+
+
+def captions(card: Card) -> list[tuple[str, str]]:
+    """Text alternative and caption of each picture that is true of this guarantee."""
+    mu, epsilon = card["guarantee"]["value"]["mu"], card["guarantee"]["value"]["epsilon"]
+    rate = f"{percent(float(card['guarantee']['attacker']['success_at_most']))} %"
+    said = []
+    if mu is not None:
+        alt = f"Two bell curves, {at_most(mu)} standard deviations apart"
+        said.append((alt, OVERLAP_GAUSSIAN.format(mu=at_most(mu))))
+    elif {use["distribution"] for use in card["mechanisms"]} == {"laplace"}:
+        alt = f"Two Laplace curves, {at_most(epsilon)} scales apart"
+        said.append((alt, OVERLAP_PURE.format(epsilon=at_most(epsilon))))
+    alt = f"True alarms of the best attack against its false alarms; its best guess is right {rate}"
+    return [*said, (alt, ATTACK.format(percent=rate))]
+
+
+def card_faults(card: Card) -> list[str]:
+    """Where a card's words or figures are not those of its own guarantee; its schema holds already."""
+    try:
+        guarantee = PrivacyGuarantee.from_dict(card["guarantee"]["value"])
+    except (InvalidInput, ValueError, TypeError, KeyError, AttributeError):
+        return ["card.json at guarantee/value: is not a guarantee"]
+    if (guarantee.unit, guarantee.neighbours) != (card["unit"]["unit"], card["unit"]["neighbours"]):
+        return ["card.json: its guarantee is for another unit or relation than the card names"]
+    words, said = card_words(card), card["guarantee"]
+    quoted, attacker = said["quoted"], said["attacker"]
+    gain = attacker_gain(guarantee, words)
+    epsilon, success = guarantee.epsilon_at(guarantee.delta), gain["success_at_most"]
+    truths = {
+        "guarantee/variant": said["variant"] == ("pure" if guarantee.is_pure else "gaussian"),
+        "guarantee/quoted": math.isclose(quoted["epsilon"], epsilon, rel_tol=CLOSE)
+        and quoted["delta"] == guarantee.delta,
+        "guarantee/sentence": said["sentence"] == _sentence(guarantee, card),
+        "guarantee/attacker": math.isclose(attacker["success_at_most"], success, rel_tol=CLOSE)  # type: ignore[arg-type]
+        and attacker["rule"] == gain["rule"]
+        and attacker["sentence"] == attacker_sentence(words, attacker["success_at_most"]),
+        "unit/sentence": card["unit"]["sentence"] == words.protects,
+    }
+    return [
+        f"card.json at {place}: is not what its guarantee says"
+        for place, true in truths.items()
+        if not true
+    ]
+
+
+def _sentence(guarantee: PrivacyGuarantee, card: Card) -> str:
+    """The sentence by the card's format, at the epsilon that it quotes."""
+    said = guarantee.sentence_at(card["guarantee"]["quoted"]["epsilon"])
+    if card["format"] != FIRST_FORMAT or guarantee.is_pure:
+        return said
+    return said.replace(f"delta={figure_upper(guarantee.delta)}", f"delta={guarantee.delta:g}", 1)
