@@ -63,19 +63,19 @@ PURE = ("--method", "pca", "-o", "n_components=1", "--epsilon", "1")
 def test_a_pure_release_says_what_it_takes_of_a_gaussian_account(place):
     said = asked("people", *PURE)
     assert "costs epsilon=1 (pure)" in said
-    assert "price people: takes epsilon=6.2073 of 50 at delta=1e-06; 50 left before, 48." in said
+    assert "price people: takes epsilon=6.20731 of 50 at delta=1e-06; 50 left before, 48." in said
     assert "after (squares add)" in said
-    assert "price all: takes epsilon=6.2073 of 60" in said  # the parent pays as well
-    assert "instead --delta 1e-06 would take epsilon=1 of it, not 6.2073, with Gaussian noise" in said
+    assert "price all: takes epsilon=6.20731 of 60" in said  # the parent pays as well
+    assert "instead --delta 1e-06 would take epsilon=1 of it, not 6.20731, with Gaussian noise" in said
 
 
 @pytest.mark.parametrize(
     ("population", "words", "takes"),
     [
         ("people", (*PURE, "--delta", "1e-6"), "takes epsilon=1 of 50 at delta=1e-06"),
-        ("people", (*PURE, "--delta", "1e-5"), "takes epsilon=1.14361 of 50 at delta=1e-06"),
+        ("people", (*PURE, "--delta", "1e-5"), "takes epsilon=1.14362 of 50 at delta=1e-06"),
         ("strict", PURE, "strict: takes epsilon=1 of 4; 4 left before, 3 after"),
-        ("people", ("--method", "jl-laplace", *PURE[2:]), "takes epsilon=6.2073"),  # has no other kind
+        ("people", ("--method", "jl-laplace", *PURE[2:]), "takes epsilon=6.20731"),  # has no other kind
     ],
 )
 def test_nothing_else_is_offered_where_nothing_else_is_had(place, population, words, takes):

@@ -193,7 +193,7 @@ def test_without_a_delta_the_method_has_its_own_as_in_python(place, method):
 
 def test_a_release_inside_a_release_is_refused(place):
     (place / "outer").mkdir()
-    (place / "outer/card.json").write_text('{\n  "format": "adumbra-release/1"\n}\n')
+    (place / "outer/card.json").write_text('{\n  "format": "adumbra-release/2"\n}\n')
     done = adumbra("release", "table.parquet", *METHOD, *PAY, "--out", "outer/inner", cwd=place)
     assert done.returncode == 2
     assert "out=outer/inner: lies inside the release" in done.stderr

@@ -155,7 +155,7 @@ def test_the_plan_says_when_the_mean_is_better(config, better):
 def test_the_plan_of_shrunk_rows_and_of_no_rows():
     assert "shrunk" in pca.plan(PCAConfig(**BASE, shrink=True), mixed()).notes[1]
     (mean,) = pca.plan(PCAConfig(n_components=0, epsilon=1.0), replace(mixed(), rows=1000)).notes
-    assert mean.startswith("The mean is off by about ")
+    assert mean.startswith("The mean of each column is off by about ")
     assert variance_limit(Encoder(mixed(label=None))) == pytest.approx(3 / 4 + 3 / 4 + 2 / 3 + 1 / 2)
 
 

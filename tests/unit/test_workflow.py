@@ -129,7 +129,7 @@ def test_what_can_be_refused_for_nothing_is_not_charged(ledger, tmp_path, keywor
     (tmp_path / "taken").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     (tmp_path / "card").mkdir()
-    (tmp_path / "card/card.json").write_text('{\n  "format": "adumbra-release/1"\n}\n')
+    (tmp_path / "card/card.json").write_text('{\n  "format": "adumbra-release/2"\n}\n')
     (tmp_path / "to-card").symlink_to(tmp_path / "card")
     given = dict(keywords)
     out = tmp_path / given.pop("place", "out")

@@ -93,8 +93,9 @@ def plan(config: LDAConfig, schema: Schema) -> Plan:
             "spectral_edge": edge,
         }
         notes.append(
-            f"Class means are off by about {expected['class_mean_error']:.2g} and second moments by "
-            f"{expected['second_moment_error']:.2g} (columns scaled to width 1, classes of equal size)."
+            f"Class means are off by about {expected['class_mean_error']:.2g} in each column if classes "
+            "are of equal size, in proportion more in smaller ones; each second moment of two columns "
+            f"by {expected['second_moment_error']:.2g} (standard deviations; columns scaled to width 1)."
         )
         if edge > 0.25:  # no column of the box has a larger variance
             notes.append("The covariance would be noise alone: more rows, fewer columns or more budget.")

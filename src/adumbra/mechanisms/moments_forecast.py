@@ -14,10 +14,21 @@ import numpy as np
 
 from adumbra.data.schema import Schema
 from adumbra.mechanisms.moments_plan import BLOCK_WIDTH, ROWS_GUESS, Design, MomentsConfig
+from adumbra.numerics import figure_upper
 from adumbra.postprocess.marginals import COMMON_COLUMNS
 from adumbra.statistics.blocks import BlockGram
 
-HOPELESS = 0.5  # one-way error, even if columns are alike, from which on a release is mostly noise
+LONGEST_NAME = 60  # letters of a column's name that a sentence shows
+HOPELESS = 0.5  # mean one-way error, even if columns are alike, from which on a release is mostly noise
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """An error over columns: its mean, its largest value, and the column that has it."""
+
+    mean: float
+    worst: float
+    column: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +56,20 @@ def forecast(
         else error
         for f, error in zip(decided.columns, single, strict=True)
     ]
-    most, least = (float(np.mean(np.minimum(errors, 1.0))) for errors in (single, alike))
+    most, least = (_spread(decided, errors) for errors in (single, alike))
     rank = min(gram.columns, int(1.0 / edge))
-    expected = {"one_way_total_variation": most}
-    if least < most:
-        expected["one_way_total_variation_if_columns_are_alike"] = least
+    name = "one_way_total_variation"
+    expected = {f"{name}_mean": most.mean, f"{name}_worst": most.worst}
+    if least.mean < most.mean:
+        expected[f"{name}_mean_if_columns_are_alike"] = least.mean
+        expected[f"{name}_worst_if_columns_are_alike"] = least.worst
     expected |= {"count_sigma": sigma, "gram_noise_edge": edge, "surviving_rank": float(rank)}
     named = zip((f.name for f in decided.columns), single, strict=True)
     return Forecast(
         one_way={name: min(1.0, error) for name, error in named},
         expected=expected,
         notes=(
-            *_hopeless(config, decided, least),
+            *_hopeless(config, decided, least.mean),
             *_reckoned(config, schema),
             *_notes(config, decided, gram, (least, most), (rank, edge)),
         ),
@@ -67,6 +80,15 @@ def one_way_errors(decided: Design, sigma: float) -> list[float]:
     """The expected total variation of each histogram by itself; above 1 where it drowns."""
     factor = math.sqrt(2.0 / math.pi) * sigma / (2.0 * decided.rows)
     return [factor * cells for _, cells in zip(decided.columns, decided.cells, strict=False)]
+
+
+def _spread(decided: Design, errors: list[float]) -> Spread:
+    """Mean and worst over columns; an error above 1 is 1, worthless."""
+    capped = np.minimum(errors, 1.0)
+    place = int(np.argmax(errors))
+    name = decided.columns[place].name
+    short = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+    return Spread(mean=float(np.mean(capped)), worst=float(capped[place]), column=short)
 
 
 def _reckoned(config: MomentsConfig, schema: Schema) -> list[str]:
@@ -86,9 +108,10 @@ def _hopeless(config: MomentsConfig, decided: Design, least: float) -> list[str]
     if least < HOPELESS:
         return []
     rows = f"{decided.rows:,} row{'' if decided.rows == 1 else 's'}"
-    blunt = f"At epsilon={config.epsilon:g} and {rows} the release will be mostly noise: the share of "
+    blunt = f"At epsilon={figure_upper(config.epsilon)} and {rows} the release will be mostly noise: "
     wrong = (
-        f"each value is expected to be wrong by {least:.2g} (0 is exact, 1 is worthless). Do not pay "
+        f"shares of values are expected to be wrong by {least:.2g}, mean over columns (total variation: "
+        "0 is exact, 1 is worthless). Do not pay "
     )
     return [
         f"{blunt}{wrong}for it: it takes more rows, a larger epsilon, or fewer columns and categories."
@@ -99,21 +122,26 @@ def _notes(
     config: MomentsConfig,
     decided: Design,
     gram: BlockGram,
-    one_way: tuple[float, float],
+    one_way: tuple[Spread, Spread],
     spectrum: tuple[int, float],
 ) -> tuple[str, ...]:
     """Plain sentences for the person who decides."""
     (least, most), (rank, edge) = one_way, spectrum
     first, second, third = (f"{share:.0%}" for share in decided.shares)
-    smoothed = f", down to {least:.2g} where columns look alike and are smoothed together"
+    smoothed = (
+        f" Where columns look alike they are smoothed together: down to {least.mean:.2g} and "
+        f"{least.worst:.2g}."
+    )
     wrong = (
-        f"Shares of values in a column will be wrong by up to {most:.2g} (total variation: 0 is exact, "
+        f"Expected error of the shares of values in a column: {most.mean:.2g} in the mean over columns, "
+        f"{most.worst:.2g} in the worst one, {most.column} (total variation: 0 is exact, 1 is "
+        "worthless); the plan's details have every column."
     )
     kept = (
         f"Correlations: at most {rank} directions of {gram.columns} can stand out of the noise; those "
     )
     said = [
-        f"{wrong}1 is worthless){smoothed if least < most else ''}.",
+        f"{wrong}{smoothed if least.mean < most.mean else ''}",
         f"{kept}below {edge:.2g} of the clipped variance drown.",
         f"Shares of the budget: histograms {first}, clip radius {second}, correlations {third}.",
     ]

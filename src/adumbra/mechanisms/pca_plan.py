@@ -19,7 +19,7 @@ from adumbra.errors import require
 from adumbra.mechanisms.base import Noise
 from adumbra.mechanisms.box_release import MomentNoise
 from adumbra.mechanisms.fields import settle_fields
-from adumbra.numerics import sqrt_upper
+from adumbra.numerics import figure_upper, sqrt_upper
 from adumbra.postprocess.spectrum import noise_edge
 from adumbra.privacy.calibration import split_epsilon, split_mu
 from adumbra.privacy.conversion import mu_of
@@ -95,13 +95,13 @@ def moment_expectations(
         return MomentExpectations(expected={}, notes=(f"Errors fall as 1 / rows; {remedy}.",))
     mean, product = noise.deviation(Kind.TOTAL) / rows, noise.deviation(Kind.CROSS) / rows
     edge, limit, k = noise_edge(product, encoder.width), variance_limit(encoder), config.n_components
-    off = f"The mean is off by about {mean:.2g} a column and second moments by {product:.2g} (columns "
-    notes = [f"{off}scaled to width 1)."]
+    off = f"The mean of each column is off by about {mean:.2g}, each second moment of two columns by "
+    notes = [f"{off}{product:.2g} (standard deviations; columns scaled to width 1)."]
     if k > 0:
         clear = min(k, int(limit / edge))
         notes.append(
             f"Directions with less variance than {edge:.2g} drown in noise; all columns together have "
-            f"{limit:.3g} at most, so that {clear} of {k} can stand out."
+            f"{figure_upper(limit, 3)} at most, so that {clear} of {k} can stand out."
         )
     if k > 0 and clear == 0:
         notes.append("Directions would be noise alone: more rows, fewer columns or more budget.")
@@ -148,20 +148,20 @@ def row_expectations(config: PCAConfig, encoder: Encoder) -> RowExpectations:
     """Errors of rows at the worst basis, beside those of the mean."""
     amount, limit, k = budget_parts(config)[1], variance_limit(encoder), config.n_components
     scale, error = noise_of_rows(encoder, k, amount, pure=config.pure)
-    named = "epsilon" if config.pure else "mu"
-    notes = [
-        f"The mean (k=0) is off by at most {limit:.3g} a row squared; k={k} adds up to {error:.3g}."
-    ]
+    spent = f"{'epsilon' if config.pure else 'mu'}={figure_upper(amount, 3)}"
+    most, added = figure_upper(limit, 3), figure_upper(error, 3)
+    mean = f"The mean (k=0) has a squared error of at most {most} per row, averaged over rows;"
+    notes = [f"{mean} k={k} adds noise with an expected squared length of at most {added} per row."]
     if config.shrink:
         notes.append("Rows are shrunk towards the mean, which bounds their error by the variance.")
     elif mean_is_better(config):
-        threshold = ROOT8 if config.pure else 2.0
+        threshold = f"epsilon={ROOT8:.3g}" if config.pure else "mu=2"
         notes += [
-            f"At {named}={amount:.3g} for rows k=0 has the smaller expected error, whatever the data.",
-            f"So it is for every k below {named}={threshold:.3g}; shrink, sample or LDA keep more.",
+            f"At {spent} for rows k=0 has the smaller expected error, whatever the data.",
+            f"So it is for every k below {threshold}; shrink, sample or LDA keep more.",
         ]
     else:
-        notes.append(f"At {named}={amount:.3g} for rows it depends on the data whether k=0 is better.")
+        notes.append(f"At {spent} for rows it depends on the data whether k=0 is better.")
     ladder = sorted({1, 2, 5, 10, k} & set(range(1, encoder.width + 1)))
     table = [
         {

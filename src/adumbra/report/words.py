@@ -8,7 +8,7 @@ ValueT = TypeVar("ValueT")
 
 EXPECTED = {
     "best_n_components": "number of components with the smallest error",
-    "class_mean_error": "error of a class mean (columns scaled to width 1)",
+    "class_mean_error": "error of a class mean, classes of equal size (columns scaled to width 1)",
     "class_mean_noise": "noise of an average class's mean, in lengths of a centred row",
     "count_sigma": "noise of a count in a histogram (standard deviation, in rows)",
     "gram_noise_edge": "part of the variance below which a direction drowns in noise",
@@ -17,11 +17,17 @@ EXPECTED = {
     "n_components": "components of the projection",
     "noise_standard_deviation": "noise of a released number (standard deviation, encoded units)",
     "noise_to_signal": "noise over signal of the covariance, if variance is spread evenly",
-    "one_way_total_variation": (
-        "error of the shares of values in a column, at most (total variation: 0 exact, 1 worthless)"
+    "one_way_total_variation": (  # cards of format 1, which did not say that it is a mean
+        "error of the shares of values, mean over columns (total variation: 0 exact, 1 worthless)"
     ),
-    "one_way_total_variation_if_columns_are_alike": "error of the shares where columns look alike",
-    "second_moment_error": "error of a second moment (columns scaled to width 1)",
+    "one_way_total_variation_if_columns_are_alike": "mean over columns where columns look alike",
+    "one_way_total_variation_mean": (
+        "error of the shares of values, mean over columns (total variation: 0 exact, 1 worthless)"
+    ),
+    "one_way_total_variation_mean_if_columns_are_alike": "mean error where columns look alike",
+    "one_way_total_variation_worst": "error of the shares of values in the worst column",
+    "one_way_total_variation_worst_if_columns_are_alike": "worst error where columns look alike",
+    "second_moment_error": "error of a second moment of two columns (columns scaled to width 1)",
     "spectral_edge": "variance below which a direction drowns in noise (columns scaled to width 1)",
     "squared_error_of_mean_at_most": "squared error of a row if only the mean is released, at most",
     "squared_noise_of_rows_at_most": "squared noise of a released row, at most",
