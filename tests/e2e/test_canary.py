@@ -1,7 +1,9 @@
 """A canary planted in many kinds of bad input is in no output, no exception and no released file."""
 
 import contextlib
+import tempfile
 import traceback
+from pathlib import Path
 
 import pytest
 
@@ -121,11 +123,19 @@ def test_files_at_the_command_line(kind, tmp_path, monkeypatch, capfd, ledger):
     schema, out = tmp_path / "schema.toml", tmp_path / "out"
     assert run(monkeypatch, capfd, "schema", "check", schema, path) in (0, 2)
     assert run(monkeypatch, capfd, "schema", "check", schema, path, "--json") in (0, 2)
+    planned = ("plan", "--schema", schema, "--data", path, "--epsilon", "1")
+    assert run(monkeypatch, capfd, *planned) in (0, 2)
+    assert run(monkeypatch, capfd, *planned, "--json") in (0, 2)
+    expanded = tmp_path / "out.toml"
+    assert run(monkeypatch, capfd, "schema", "check", schema, path, "--expanded", expanded) in (0, 2)
+    if kind.suffix == ".csv":
+        assert run(monkeypatch, capfd, "schema", "draft", path) == 2
+        assert run(monkeypatch, capfd, "schema", "draft", path, "--out", tmp_path / "out.draft") == 2
     code = run(
         monkeypatch, capfd, "release", path, "--schema", schema, *PAY, "--ledger", ledger, "--out", out
     )
     assert code == (0 if read(path, Schema.parse(kind.schema))[1] else 2)
-    for file in [*tmp_path.rglob("out/**/*"), *ledger.parent.iterdir()]:
+    for file in [*tmp_path.glob("out*"), *tmp_path.rglob("out/**/*"), *ledger.parent.iterdir()]:
         if file.is_file():
             assert_silent(file.read_bytes())
     if code == 0:
@@ -151,7 +161,20 @@ def test_a_foreign_exception_loses_its_text(tmp_path, monkeypatch, capfd):
     planned = ["release", path, "--schema", tmp_path / "schema.toml", *PAY]
     assert run(monkeypatch, capfd, *planned, "--ledger", "absent.db", "--out", tmp_path / "out") != 0
     monkeypatch.setattr("adumbra.data.csv_header.read_header", leak)
-    assert run(monkeypatch, capfd, "schema", "draft", path) == 1
+    assert run(monkeypatch, capfd, "schema", "draft", path, "--header") == 1
+
+
+def test_a_pattern_reads_no_first_line_and_rows_without_one_are_all_read():
+    titles = [kind for kind in FILES if kind.title.startswith("pattern: ")]
+    assert titles
+    for kind in titles:
+        with tempfile.TemporaryDirectory() as folder:
+            shown, is_read = read(kind.write(Path(folder)), Schema.parse(kind.schema))
+            assert not is_read
+            assert "may be a row; declare header = true in [table]" in shown
+    for kind in (kind for kind in FILES if kind.title.startswith("rows: ")):
+        with tempfile.TemporaryDirectory() as folder:
+            assert read(kind.write(Path(folder)), Schema.parse(kind.schema))[1], kind.title
 
 
 def test_both_outcomes_occur(tmp_path):

@@ -37,7 +37,7 @@ def place(tmp_path, monkeypatch):
 
 WRITERS = {
     "report release --out": ("out", "page.html"),
-    "schema draft t.csv --out": ("out", "draft.toml"),
+    "schema draft t.csv --header --out": ("out", "draft.toml"),
     "schema check s.toml t.csv --expanded": ("expanded", "full.toml"),
     "audit --method dppro --runs 10 --figure": ("figure", "figure.svg"),
 }

@@ -43,6 +43,18 @@ missing = "category"
 name = "c"
 kind = "boolean"
 """
+PATTERN = """format = "adumbra-schema/1"
+[table]
+unit = "row"
+neighbours = "replace-one"
+declared_by = "test"
+[[groups]]
+match = "*"
+kind = "number"
+lower = -10
+upper = 10
+"""
+NO_HEADER = COLUMNS.replace("[[columns]]", "header = false\n[[columns]]", 1)
 ITEMS = """format = "adumbra-schema/1"
 [table]
 unit = "row"
@@ -96,12 +108,32 @@ CSV = {
     "very long quoted field": _csv(b'"' + BYTES * 200_000 + b'",2,x,1'),
     "many fields": _csv(b",".join([BYTES] * 5000)),
     "no header": GOOD.replace(b"x", BYTES) * 3,
+    "no header, other delimiter": GOOD.replace(b"x", BYTES).replace(b",", b";") * 3,
+    "no header, some names": b"a,i,b,%b\n" % BYTES + GOOD * 3,
+    "no header, all names and more": b"a,i,b,c,%b,%b\n" % (BYTES, DIGITS.encode()) + GOOD * 3,
+    "no header, doubled cells": b"a,a,b,%b,%b\n" % (BYTES, BYTES) + GOOD * 3,
+    "no header, open quote": b'1,2,"%b\n' % BYTES + GOOD * 3,
     "other delimiter": b"a;i;b;c\n" + GOOD.replace(b",", b";").replace(b"x", BYTES),
     "header only differs": b"a,i,b,d\n" + GOOD.replace(b"x", BYTES),
     "CR line ends": _csv(b"%b,2,x,1" % BYTES).replace(b"\n", b"\r"),
     "old Mac and DOS mixed": _csv(b"%b,2,x,1\r\r\n" % BYTES),
     "only malformed rows": b"a,i,b,c\n" + BYTES + b"\n" + BYTES + b",\n",
     "compressed": b"a,i,b,c\n\x1f\x8b\x08" + BYTES,
+}
+
+
+# First lines that are rows. Read by a pattern, which must be refused, and as rows by `header = false`.
+ROWS = {
+    "a person": b"%b,%b,%b,1\n" % (DIGITS.encode(), BYTES, BYTES) + GOOD * 3,
+    "numbers": b"%b,3,4,1\n" % DIGITS.encode() + GOOD * 3,
+    "one field": BYTES + b"\n1\n2\n",
+    "other delimiter": b"%b;2;x;1\n" % BYTES + GOOD.replace(b",", b";"),
+    "byte order mark": b"\xef\xbb\xbf%b,2,x,1\n" % BYTES + GOOD * 3,
+    "UTF-16": f"{WORD},2,x,1\n".encode("utf-16"),
+    "packed": b"PK\x03\x04%b,2,x,1\n" % BYTES + GOOD * 3,
+    "NUL bytes": b"\x00%b,2,x,1\n" % BYTES + GOOD * 3,
+    "open quote": b'"%b,2,x,1\n' % BYTES + GOOD * 3,
+    "CR": b"%b,2,x,1\r" % BYTES + GOOD * 3,
 }
 
 
@@ -179,6 +211,8 @@ class BadInput:
 
 def bad_files() -> list[BadInput]:
     kinds = [BadInput(f"csv: {title}", ".csv", data, COLUMNS) for title, data in CSV.items()]
+    kinds += [BadInput(f"pattern: {title}", ".csv", data, PATTERN) for title, data in ROWS.items()]
+    kinds += [BadInput(f"rows: {title}", ".csv", data, NO_HEADER) for title, data in ROWS.items()]
     kinds += [
         BadInput(f"parquet: {title}", ".parquet", data, COLUMNS) for title, data in PARQUET.items()
     ]

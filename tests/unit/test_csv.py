@@ -89,7 +89,7 @@ def test_the_number_of_rows_of_one_column_depends_on_no_value(tmp_path):
 def test_other_columns_and_tabs(tmp_path):
     path = write(tmp_path, b"zz\tc\tb\ti\ta\n?\t0\ty\t1\t2.5\n", "t.tsv")
     assert values(path) == [[2.5, 1, 1, 0]]
-    assert describe(path)[0][1][0] == ("zz", None)
+    assert describe(path, header=True)[0][1][0] == ("zz", None)
 
 
 def test_every_file_has_its_own_header(tmp_path):

@@ -264,7 +264,7 @@ def test_drafts_group_names_with_leading_zeros_and_tell_of_doubled_ones():
     schema = Schema.numeric(len(set(names)), 0, 1, names=list(dict.fromkeys(names)))
     assert re.findall(r'match = "(.*)"', schema.to_toml()) == wanted
     assert Schema.parse(schema.to_toml()) == schema
-    assert "# the first line has one name, 'a;b'; delimiters are commas" in draft_schema([("a;b", None)])
+    assert "# the first line has one field only; delimiters are commas" in draft_schema([("a;b", None)])
 
 
 def test_the_same_fault_on_many_lines_is_told_once():

@@ -245,7 +245,7 @@ def test_remedies_fit_the_fault(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"a;i\n1;2\n")
     (tmp_path / "t.csv.gz").write_bytes(b"")
     for data, schema, message in (
-        (tmp_path / "t.csv", table(), "the first line has one name, 'a;i'; delimiters are commas"),
+        (tmp_path / "t.csv", table(), "the first line has one field only; delimiters are commas"),
         (tmp_path / "t.csv.gz", table(), "suffix '.gz' is unknown; unpack it first"),
         (pd.Series([1.0], name="a"), table(NUMBER), r"give a table, with to_frame\(\)"),
         (DATA, "t.toml", r"schema of type str: .*Schema.read\(path\)"),

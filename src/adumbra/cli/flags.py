@@ -2,12 +2,38 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from adumbra.data.schema import Schema
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Header = Annotated[
+    bool,
+    typer.Option(
+        "--header",
+        help="Declare that the first line of a CSV file holds column names, which are public; "
+        "the same as header = true in the schema.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
+
+
+def read_schema(path: Path, *, header: bool) -> "Schema":
+    """The schema file, with what `--header` declares."""
+    from dataclasses import replace
+
+    from adumbra.data.schema import Schema
+    from adumbra.errors import require
+
+    declared = Schema.read(path)
+    if not header:
+        return declared
+    rule = "the schema says header = false; correct the schema or leave the flag out"
+    require(declared.header is not False, f"header: {rule}")
+    return replace(declared, header=True)
 
 
 def require_new_file(name: str, path: Path, *, force: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.flags import AsJson
+from adumbra.cli.flags import AsJson, Header, read_schema
 from adumbra.cli.plan_views import plan_facts, show_plan, show_price, show_release
 
 if TYPE_CHECKING:
@@ -43,30 +43,30 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     data: Annotated[
         str | None, typer.Option("--data", help="Only names and a public row count are read.")
     ] = None,
+    header: Header = False,
     json: AsJson = False,
 ) -> None:
     """Say what a release would cost and how wrong it would be; reads no value."""
     from adumbra import workflow
+    from adumbra.cli.data_notes import say_notes, undeclared
     from adumbra.cli.options import make_config, spelled_as_options
-    from adumbra.cli.schema_commands import undeclared, undeclared_words
-    from adumbra.data.schema import Schema
     from adumbra.data.sources import open_source
     from adumbra.data.watched import WatchedSource
 
     with spelled_as_options(method):
         config = make_config(method, epsilon, delta, option or [])
-    declared = Schema.read(schema)
+    declared = read_schema(schema, header=header)
     known = declared if data is None else WatchedSource(open_source(data, declared)).schema
     with spelled_as_options(method):
         planned = workflow.plan(config, known)
-    unread = [] if data is None else undeclared(data, known)
+    unread = None if data is None else undeclared(data, known)
     if json:
-        facts = {**plan_facts(planned), **({} if data is None else {"undeclared": unread})}
+        facts = {**plan_facts(planned), **({} if unread is None else unread.facts())}
         typer.echo(json_module.dumps(facts, indent=2))
-        return
-    show_plan(planned)
-    if unread:
-        typer.echo(undeclared_words(unread))
+    else:
+        show_plan(planned)
+    if unread is not None:
+        say_notes(unread, json=json)
 
 
 def release(  # noqa: PLR0913, PLR0917 - one argument a flag
@@ -79,6 +79,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     method: Method = "moments",
     delta: Delta = None,
     option: Options = None,
+    header: Header = False,
     engine: Annotated[str, typer.Option("--engine", help="Where it runs: local.")] = "local",
     before_dp: Annotated[
         str, typer.Option("--before-dp", help="What was done to the rows before; goes on the card.")
@@ -96,9 +97,8 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Plan, pay the ledger, release, and write the folder with its card and page."""
     from adumbra import workflow
+    from adumbra.cli.data_notes import say_notes, undeclared
     from adumbra.cli.options import make_about, make_config, spelled_as_options
-    from adumbra.cli.schema_commands import undeclared, undeclared_words
-    from adumbra.data.schema import Schema
     from adumbra.data.sources import open_source
     from adumbra.data.watched import WatchedSource
     from adumbra.engine.local import LocalEngine
@@ -108,13 +108,12 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     said = make_about(about or [])
     with spelled_as_options(method):
         config = make_config(method, epsilon, delta, option or [])
-    source = WatchedSource(open_source(data, Schema.read(schema)))
+    source = WatchedSource(open_source(data, read_schema(schema, header=header)))
     with spelled_as_options(method):
         planned = workflow.plan(config, source.schema)
     if not json:
         show_plan(planned)
-        if unread := undeclared(data, source.schema):
-            typer.echo(undeclared_words(unread))
+    say_notes(undeclared(data, source.schema), json=json)
     workflow.require_payable(
         config,
         planned,

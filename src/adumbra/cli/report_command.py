@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adumbra.cli.flags import Force, require_new_file
+from adumbra.cli.flags import Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
     from adumbra.workflow import Config
@@ -25,6 +25,7 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
         str | None, typer.Option("--holdout", help="Rows of the same kind that were left out.")
     ] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The schema file (TOML).")] = None,
+    header: Header = False,
     shadows: Annotated[
         int, typer.Option("--shadows", min=0, help="Shadow releases of each kind; 0: none.")
     ] = 60,
@@ -56,14 +57,13 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
         typer.echo(f"page      {out}")
         return
     from adumbra.audit.internal import attack_release, facts
-    from adumbra.data.schema import Schema
     from adumbra.report.internal import render_internal
 
     found = attack_release(
         release,
         data,
         holdout,
-        Schema.read(Path(str(schema))),
+        read_schema(Path(str(schema)), header=header),
         config=_config(release.card),
         shadows=shadows,
     )

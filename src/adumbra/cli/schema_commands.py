@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.flags import AsJson, Force, require_new_file
+from adumbra.cli.flags import AsJson, Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
     from adumbra.data.schema import Schema
 
 app = typer.Typer(help="Write and check schemas.", no_args_is_help=True)
-
-SHOWN_NAMES, LONGEST_NAME = 8, 60  # of undeclared columns
 
 
 @app.command()
@@ -22,15 +20,23 @@ def draft(
         Path | None, typer.Option("--out", "-o", help="Write here, not to the screen.")
     ] = None,
     *,
+    header: Header = False,
     force: Force = False,
 ) -> None:
-    """Draft a schema from column names and storage types; values and statistics are never read."""
+    """Draft a schema from column names and storage types; values and statistics are never read.
+
+    A CSV file needs --header: its first line may be a row.
+    """
+    from adumbra.cli.data_notes import warn_of_values
     from adumbra.data.schema_text import draft_schema
-    from adumbra.data.sources import describe
+    from adumbra.data.sources import describe, is_csv
 
     if out is not None:
         require_new_file("out", out, force=force)
-    text = draft_schema(describe(data)[0][1])
+    columns = describe(data, header=header)[0][1]
+    text = draft_schema(columns, header=True if is_csv(data) else None)
+    if is_csv(data):
+        warn_of_values([name for name, _ in columns])
     if out is None:
         typer.echo(text, nl=False)
         return
@@ -39,7 +45,7 @@ def draft(
 
 
 @app.command()
-def check(
+def check(  # noqa: PLR0913 - one argument a flag
     schema: Annotated[Path, typer.Argument(help="The schema file.")],
     data: Annotated[
         str | None, typer.Argument(help="Data to compare names, types and a public row count with.")
@@ -48,17 +54,18 @@ def check(
         Path | None, typer.Option("--expanded", help="Write the schema with its patterns filled in.")
     ] = None,
     *,
+    header: Header = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Say every fault of a schema at once; with DATA, compare names, types, public row count."""
-    from adumbra.data.schema import Schema
+    from adumbra.cli.data_notes import fit_words, say_notes, undeclared
     from adumbra.errors import SchemaError, require
 
     if expanded is not None:
         require_new_file("expanded", expanded, force=force)
     try:
-        declared = Schema.read(schema)
+        declared = read_schema(schema, header=header)
         if data is not None:
             declared = _compare(declared, data, schema)
     except SchemaError as problem:
@@ -79,41 +86,18 @@ def check(
         "neighbours": str(declared.neighbours),
         "digest": declared.digest(),
     }
-    unread = [] if data is None else undeclared(data, declared)
-    if data is not None:
-        facts["undeclared"] = unread
+    unread = None if data is None else undeclared(data, declared)
     if as_json:
-        _print_json(facts)
-        return
-    width = "columns by pattern" if declared.patterns else f"{declared.width} columns"
-    if declared.items is not None:
-        width = f"item sets of {declared.width} items"
-    against = "" if data is None else "; names and types fit the data"
-    typer.echo(
-        f"{schema}: no fault; {width}, unit {declared.unit}, neighbours {declared.neighbours}{against}"
-    )
-    if unread:
-        typer.echo(undeclared_words(unread))
-
-
-def undeclared(data: str, schema: "Schema") -> list[str]:
-    """Columns of the data that the schema does not name: no release reads them. Names are public."""
-    from adumbra.data.sources import describe
-
-    known = set(schema.names) if schema.items is None else {schema.items.column}
-    files = [fields for where, fields in describe(data, schema.items) if not where.endswith(".dat'")]
-    return list(dict.fromkeys(name for fields in files for name, _ in fields if name not in known))
-
-
-def undeclared_words(names: list[str]) -> str:
-    """How many columns stay out, and the first of them by name."""
-    from adumbra.cli.release_views import clean
-
-    listed = ", ".join(clean(name)[:LONGEST_NAME] for name in names[:SHOWN_NAMES])
-    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-    columns = "1 column" if len(names) == 1 else f"{len(names)} columns"
-    verb = "is not declared and stays" if len(names) == 1 else "are not declared and stay"
-    return f"{columns} of the data {verb} out: {listed}{more}"
+        _print_json(facts | ({} if unread is None else unread.facts()))
+    else:
+        width = "columns by pattern" if declared.patterns else f"{declared.width} columns"
+        if declared.items is not None:
+            width = f"item sets of {declared.width} items"
+        against = "" if data is None else f"; {fit_words(data, declared)}"
+        relation = f"unit {declared.unit}, neighbours {declared.neighbours}"
+        typer.echo(f"{schema}: no fault; {width}, {relation}{against}")
+    if unread is not None:
+        say_notes(unread, json=as_json)
 
 
 def _compare(declared: "Schema", data: str, path: Path) -> "Schema":

@@ -18,7 +18,7 @@ import pyarrow.csv as pa_csv
 
 from adumbra.data.batch import Batch
 from adumbra.data.blocks import match_columns, rechunk, require_range, require_rows
-from adumbra.data.csv_header import Header, read_header, read_rows
+from adumbra.data.csv_header import Header, read_rows, table_header
 from adumbra.data.csv_records import Layout, Records, split_records
 from adumbra.data.files import pin_files
 from adumbra.data.lines import READ_BYTES
@@ -92,7 +92,7 @@ class CsvSource:
     def _pieces(self, skip: int) -> Iterator[pa.RecordBatch]:
         """Converted records from global row `skip` on."""
         for path in self.paths:
-            header = read_header(path)
+            header = table_header(path, self.schema)
             chosen = {header.names.index(column.name): column for column in self.schema.columns}
             numbers = {place: column.is_numeric for place, column in chosen.items()}
             for records in file_records(path, header):
@@ -111,11 +111,12 @@ def file_records(path: Path, header: Header) -> Iterator[Records]:
 def open_csv(paths: tuple[Path, ...], schema: Schema) -> CsvSource:
     """Check the names in every file and, if rows are declared, their number."""
     for path in paths:
-        names = list(read_header(path).names)
+        names = list(table_header(path, schema).names)
         types = dict.fromkeys(names, pa.binary())
         schema = match_columns(schema, types, names, f"data={path.name!r}")
     if not schema.neighbours.rows_are_public:
         return CsvSource(paths, schema)
     # Counting looks for line ends, quotes and delimiters only.
-    counts = (records.count for path in paths for records in file_records(path, read_header(path)))
+    headers = ((path, table_header(path, schema)) for path in paths)
+    counts = (records.count for path, header in headers for records in file_records(path, header))
     return CsvSource(paths, schema, require_rows(schema, sum(counts)))

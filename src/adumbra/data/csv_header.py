@@ -1,4 +1,8 @@
-"""The first record of a CSV file, which is public: names and delimiter.
+"""The first record of a CSV file: names and delimiter, or, with `header = false`, a row like any other.
+
+Nobody can tell names from a row by their looks. So the names of a column come from the schema, and those
+of the first line are compared with them; they are shown, and matched with patterns, only where the
+schema declares them public (`header = true`).
 
 A record ends with LF or CR LF. A CR elsewhere is part of a cell, for csv.writer and pandas leave it
 without quotes, and reads as a blank. A header that ends in a lone CR is refused: were CR the end of
@@ -6,12 +10,13 @@ lines, the LF that a cell begins with would make it CR LF.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from adumbra.data.csv_records import Layout
 from adumbra.data.lines import MARK
+from adumbra.data.schema import Schema
 from adumbra.errors import InvalidInput, require
 
 PACKED = ("gzip", "zip")
@@ -34,9 +39,40 @@ class Header:
     size: int  # bytes up to the first row
 
 
+def table_header(path: Path, schema: Schema) -> Header:
+    """The names and the layout of a file, as far as the schema lets its first line say them."""
+    if schema.header is False:  # the first bytes are private: no look at them may refuse the file
+        with path.open("rb") as file:
+            begin = len(MARK) if file.read(len(MARK)) == MARK else 0
+        return Header(names=schema.names, layout=Layout(_delimiter(path), schema.width), size=begin)
+    require_names(schema, f"data={path.name!r}")
+    return read_header(path)
+
+
+def require_names(schema: Schema, where: str) -> None:
+    """Refuse patterns on a first line that nobody declared public."""
+    remedy = "declare header = true in [table] (or give --header) if the first line holds public names"
+    require(
+        not schema.patterns or schema.header is True,
+        f"{where}: a pattern takes column names from the first line of a CSV file, which may be a row; "
+        f"{remedy}, else list the columns",
+    )
+
+
+def look_like_values(names: Iterable[str]) -> bool:
+    """Whether some name is a number, a date or the like: digits, and no letter but an exponent's."""
+    plain = (re.sub(r"(?<=\d)[eE](?=[-+]?\d)", "", name) for name in names)
+    return any(re.search(r"\d", name) and not re.search(r"[^\W\d_]", name) for name in plain)
+
+
+def _delimiter(path: Path) -> bytes:
+    """What stands between two fields."""
+    return b"\t" if path.suffix.lower() == ".tsv" else b","
+
+
 def read_header(path: Path) -> Header:
     """The names in the first record, and what it says of the others."""
-    delimiter = b"\t" if path.suffix.lower() == ".tsv" else b","
+    delimiter = _delimiter(path)
     sign, where = re.escape(delimiter), f"data={path.name!r}"
     name = rb'(?:"(?:[^"]++|"")*+"[^%b\r\n]*+|[^"%b\r\n][^%b\r\n]*+|)' % (sign, sign, sign)
     record = re.compile(rb"[\r\n]*+(%b(?:%b%b)*+)(\r\n|\n|\r(?!\n)|\Z)" % (name, sign, name))

@@ -135,6 +135,7 @@ class Schema:
     items: ItemSpec | None = None
     patterns: tuple[Pattern, ...] = ()
     constraints: tuple[Order, ...] = ()
+    header: bool | None = None  # CSV: the first line holds public names, or is a row; None: not declared
 
     def __post_init__(self) -> None:
         declared = TableDeclaration(
@@ -146,6 +147,7 @@ class Schema:
             label=self.label,
             rows=self.rows,
             max_rows=self.max_rows,
+            header=self.header,
         )
         messages = [message for _, message in declared.faults()]
         if not self.patterns:  # else names are not known yet
@@ -224,6 +226,7 @@ class Schema:
             "columns": [column.facts() for column in self.columns],
         }
         optional = {"rows": self.rows, "label": self.label, "declared_by": self.declared_by or None}
+        optional |= {"header": self.header}
         given |= {name: value for name, value in optional.items() if value is not None}
         if self.items is not None:
             spec = self.items

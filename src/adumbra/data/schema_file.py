@@ -22,7 +22,7 @@ _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
 _COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing")
 _FIELDS = {
     "": ("format", "table", "columns", "groups", "items", "constraints"),
-    "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by"),
+    "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by", "header"),
     "columns": ("name", *_COLUMN_FIELDS),
     "groups": ("match", "names", *_COLUMN_FIELDS),
     "constraints": ("lower", "upper"),
@@ -39,8 +39,15 @@ _MEANINGS = {
     "categories": "the values that are publicly possible",
     "declared_by": "who declares this, and on what basis",
     "universe": "how many items are publicly possible",
+    "header": "true if the first line of a CSV file holds public names, false if it is a row",
 }
-_TYPES = {str: "text", int: "a whole number", float: "a number", list: "a list of texts"}
+_TYPES = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    list: "a list of texts",
+    bool: "true or false",
+}
 T = TypeVar("T")
 
 
@@ -113,7 +120,7 @@ class _Table:
             is_right = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
         else:
             accepted = (int, float) if kind is float else kind
-            is_right = isinstance(value, accepted) and not isinstance(value, bool)
+            is_right = isinstance(value, accepted) and (kind is bool) == isinstance(value, bool)
         if not is_right:
             shown = f"={value!r}" if isinstance(value, str | int | float) else ""
             self.fault(name, f"{name}{shown}: must be {_TYPES[kind]}")
@@ -180,6 +187,7 @@ def parse_schema(text: str, filename: str) -> Schema:
         max_rows=declared.max_rows,
         declared_by=declared_by,
         constraints=tuple(orders),
+        header=declared.header,
     )
 
 
@@ -219,6 +227,7 @@ def _read_table(top: _Table, names: list[str], *, is_open: bool) -> tuple[TableD
         label=table.get("label", str),
         rows=table.get("rows", int),
         max_rows=MAX_ROWS if max_rows is None else max_rows,
+        header=table.get("header", bool),
     )
     return declared, table.get("declared_by", str) or ""
 

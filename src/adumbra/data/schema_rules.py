@@ -162,6 +162,7 @@ class TableDeclaration:
 
     names: tuple[str, ...]
     is_open: bool  # patterns wait for the data's names
+    header: bool | None = None  # whether the first line of a CSV file holds names, if declared
     has_items: bool
     unit: Unit
     neighbours: Neighbours
@@ -186,6 +187,11 @@ class TableDeclaration:
             found.append(("columns", "columns are absent: declare [[columns]], [[groups]] or [items]"))
         if self.has_items and filled:
             found.append(("items", "items: a table has either columns or item sets; keep one of them"))
+        if not isinstance(self.header, bool | None):
+            found.append(("header", f"header={self.header!r}: must be true or false"))
+        if self.header is False and self.is_open:
+            rule = "a file without a line of names has none to match; list the columns, or use a range"
+            found.append(("header", f"header=false: {rule}"))
         if self.label is not None and self.label not in self.names and not self.is_open:
             found.append(("label", f"label={self.label!r}: is no column; name a declared one"))
         return found + self._row_faults()

@@ -28,6 +28,7 @@ def write_schema(schema: Schema) -> str:
     optional = {"rows": schema.rows, "label": schema.label, "declared_by": schema.declared_by or None}
     table |= {name: value for name, value in optional.items() if value is not None}
     table["max_rows"] = schema.max_rows
+    table |= {} if schema.header is None else {"header": schema.header}
     parts = [f"format = {_value(FORMAT)}\n", _section("[table]", table)]
     if schema.items is not None:
         spec = schema.items
@@ -43,7 +44,9 @@ def write_schema(schema: Schema) -> str:
     return "\n".join(parts)
 
 
-def draft_schema(columns: Sequence[tuple[str, pa.DataType | None]]) -> str:
+def draft_schema(
+    columns: Sequence[tuple[str, pa.DataType | None]], *, header: bool | None = None
+) -> str:
     """A schema to fill in, from names and storage types (None: text, whose types are not declared)."""
     notes = [f"# {note}\n" for note in _name_notes([name for name, _ in columns])]
     once = dict[str, pa.DataType | None]()
@@ -61,7 +64,8 @@ def draft_schema(columns: Sequence[tuple[str, pa.DataType | None]]) -> str:
         ]
         drafts = (_draft_fields(name, storage) for name, storage in columns)
         body += _column_sections((fields for fields in drafts if fields is not None), is_draft=True)
-    table = _section("[table]", {"unit": TODO, "neighbours": TODO, "declared_by": TODO})
+    fields: Fields = {"unit": TODO, "neighbours": TODO, "declared_by": TODO}
+    table = _section("[table]", fields if header is None else {**fields, "header": header})
     choices = '# label = "..."   the column to predict, if any\n# rows = ...      if n is public\n'
     return "\n".join([f"{_HEAD}format = {_value(FORMAT)}\n", table + choices, *notes, *body])
 
@@ -75,10 +79,10 @@ def _name_notes(names: list[str]) -> list[str]:
 
 
 def delimiter_hint(names: list[str]) -> list[str]:
-    """A word on the delimiter, if the one name of a text file looks like several."""
+    """A word on the delimiter, if the one name of a text file looks like several; it quotes nothing."""
     if len(names) != 1 or not any(sign in names[0] for sign in ";\t|,"):
         return []
-    return [f"the first line has one name, {names[0]!r}; delimiters are commas (.csv) or tabs (.tsv)"]
+    return ["the first line has one field only; delimiters are commas (.csv) or tabs (.tsv)"]
 
 
 def _draft_fields(name: str, storage: pa.DataType | None) -> Fields | None:

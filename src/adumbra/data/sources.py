@@ -4,9 +4,9 @@ Opening looks at file names, column names and storage types (and row counts wher
 Whatever is wrong with these is said here; past it no value raises and none is shown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,9 @@ from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.files import file_kind, find_files
 from adumbra.data.schema import ItemSpec, Schema
 from adumbra.errors import InvalidInput, require
+
+if TYPE_CHECKING:
+    from adumbra.data.csv_header import Header
 
 _READABLE = "give a path, a pandas, polars or pyarrow table, a numpy array or a scipy.sparse matrix"
 
@@ -118,8 +121,40 @@ def _open_files(paths: tuple[Path, ...], schema: Schema) -> Source:
 Fields = list[tuple[str, pa.DataType | None]]  # None: text whose type nobody declared
 
 
-def describe(data: object, items: ItemSpec | None = None) -> list[tuple[str, Fields]]:
-    """For each file (or the object): its name, column names and storage types, from metadata alone."""
+def describe(
+    data: object, items: ItemSpec | None = None, *, header: bool = False
+) -> list[tuple[str, Fields]]:
+    """For each file (or the object): its name, column names and storage types, from metadata alone.
+
+    The first line of a CSV file is read only where the caller declares it public, by `header`.
+    """
+    from adumbra.data.csv_header import Header, read_header  # noqa: PLC0415
+
+    def declared_header(path: Path) -> Header:
+        rule = "the first line of a CSV file may be a row, and a row is never shown"
+        remedy = "give --header (header=True in Python) to declare that it holds public column names"
+        require(header, f"data={path.name!r}: {rule}; {remedy}, else write the schema by hand")
+        return read_header(path)
+
+    return _described(data, items, declared_header)
+
+
+def fields_by(data: object, schema: Schema) -> list[tuple[str, Fields]]:
+    """The same as the schema reads it: the names of a CSV file are public under `header = true` only."""
+    from adumbra.data.csv_header import table_header  # noqa: PLC0415
+
+    return _described(data, schema.items, lambda path: table_header(path, schema))
+
+
+def is_csv(data: object) -> bool:
+    """Whether this names CSV files, which have no types and, undeclared, no public names."""
+    return isinstance(data, str | Path) and file_kind(find_files(data)) == "csv"
+
+
+def _described(
+    data: object, items: ItemSpec | None, first_line: Callable[[Path], "Header"]
+) -> list[tuple[str, Fields]]:
+    """Names and storage types of each file or of the object."""
     if not isinstance(data, str | Path):
         from adumbra.data.arrays import arrow_table  # noqa: PLC0415
         from adumbra.data.cells import CELLS  # noqa: PLC0415
@@ -129,17 +164,16 @@ def describe(data: object, items: ItemSpec | None = None) -> list[tuple[str, Fie
         found = arrow_table(data, items).schema
         return [("data", [(item.name, None if item.type == CELLS else item.type) for item in found])]
     paths = find_files(data)
-    return [(f"data={path.name!r}", _file_fields(path, file_kind(paths))) for path in paths]
+    kind = file_kind(paths)
+    return [(f"data={path.name!r}", _file_fields(path, kind, first_line)) for path in paths]
 
 
-def _file_fields(path: Path, kind: str) -> Fields:
+def _file_fields(path: Path, kind: str, first_line: Callable[[Path], "Header"]) -> Fields:
     """Column names and storage types of one file."""
     if kind == "dat":
         return [("items", pa.list_(pa.int64()))]
     if kind == "csv":
-        from adumbra.data.csv_header import read_header  # noqa: PLC0415
-
-        return [(name, None) for name in read_header(path).names]
+        return [(name, None) for name in first_line(path).names]
     from adumbra.data.parquet import parquet_schema  # noqa: PLC0415
 
     return [(item.name, item.type) for item in parquet_schema(path)]
@@ -148,10 +182,16 @@ def _file_fields(path: Path, kind: str) -> Fields:
 def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
     """The schema expanded by the data's names, and all that does not fit in names and storage types."""
     from adumbra.data.blocks import column_mismatches  # noqa: PLC0415
+    from adumbra.data.csv_header import require_names  # noqa: PLC0415
     from adumbra.data.sets import require_lists  # noqa: PLC0415
 
     faults: list[str] = []
-    for where, fields in describe(data, schema.items):
+    if is_csv(data):
+        try:
+            require_names(schema, "data")
+        except InvalidInput as problem:
+            return schema, [str(problem)]
+    for where, fields in fields_by(data, schema):
         names = [name for name, _ in fields]
         types = {name: pa.binary() if storage is None else storage for name, storage in fields}
         try:
