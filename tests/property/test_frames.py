@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -27,7 +28,8 @@ POLARS = (pl.Boolean, pl.Int64, pl.Float64, pl.String, pl.Decimal, pl.Object)  #
 
 def read(data):
     """The rows of a table that has the same cells in a column of each kind, by whichever door it has."""
-    batches = open_source(data, table(*KINDS)).batches(4096)
+    is_cast = isinstance(data, pl.DataFrame)  # whose types are stored ones: text is no number there
+    batches = open_source(data, table(*(replace(kind, cast=is_cast) for kind in KINDS))).batches(4096)
     found = [batch.values for batch in batches]  # noqa: PD011  (no pandas here)
     return np.concatenate(found).tolist() if found else []
 

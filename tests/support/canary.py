@@ -55,6 +55,7 @@ lower = -10
 upper = 10
 """
 NO_HEADER = COLUMNS.replace("[[columns]]", "header = false\n[[columns]]", 1)
+CAST = COLUMNS.replace("[[columns]]", "[[columns]]\ncast = true")
 ITEMS = """format = "adumbra-schema/1"
 [table]
 unit = "row"
@@ -216,6 +217,7 @@ def bad_files() -> list[BadInput]:
     kinds += [
         BadInput(f"parquet: {title}", ".parquet", data, COLUMNS) for title, data in PARQUET.items()
     ]
+    kinds += [BadInput(f"cast: {title}", ".parquet", data, CAST) for title, data in PARQUET.items()]
     kinds += [
         BadInput(f"parquet: {title}", ".parquet", data, COLUMNS) for title, data in DAMAGED.items()
     ]

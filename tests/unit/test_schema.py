@@ -75,7 +75,7 @@ def test_level_rules(kind, fields, message):
 
 def test_a_number_that_stays_missing_has_a_value_that_no_other_cell_has():
     kept = number(lower=0, upper=5, missing="null")
-    whole = Column(name="b", kind=Kind.INTEGER, lower=0, upper=5, missing="null")
+    whole = Column(name="b", kind=Kind.INTEGER, lower=0, upper=5, missing="null", cast=True)
     assert kept.keeps_null
     assert kept.fill == np.nextafter(5.0, 9.0)
     assert whole.fill == 6.0

@@ -3,6 +3,7 @@
 import math
 import os
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -32,6 +33,7 @@ class Unexportable:
         raise ValueError("CANARY")
 
 
+CASTING = table(*(replace(column, cast=True) for column in table().columns))
 VALUES = [[1.5, 1, 0, 1], [-10, 2, 3, 1], [3, 7, 3, 0]]
 
 
@@ -82,7 +84,7 @@ def test_sources_satisfy_the_protocol(tmp_path):
 
 def test_no_repr_shows_a_value():
     data = pa.table({"a": ["CANARY"], "i": [1], "b": ["CANARY"], "c": [True]})
-    source = open_source(data, table())
+    source = open_source(data, CASTING)
     batch = next(source.batches(4096))
     array = np.full((1, 4), 123456.0)
     shown = repr(source) + repr(batch) + repr(open_source(array, table())) + repr(Batch(0, array))
@@ -131,7 +133,7 @@ def test_run_ends_that_arrow_cannot_decode_are_refused_at_opening():
         with pytest.raises(InvalidInput, match="run_end_encoded.* cannot be read as number"):
             open_source(pa.table({"a": runs}), table(NUMBER))
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["1", None]))
-    assert values(pa.table({"a": runs}), table(NUMBER)) == [[1], [1], [3]]
+    assert values(pa.table({"a": runs}), table(replace(NUMBER, cast=True))) == [[1], [1], [3]]
 
 
 def test_objects_without_text_are_missing():
@@ -306,7 +308,7 @@ def test_ranges_of_blocks():
     array = np.tile(np.arange(10.0)[:, None] / 2, (1, 4))
     table_of = pa.table(dict.fromkeys("aibc", array[:, 0]))
     for data in (array, table_of, sp.csr_array(array)):
-        source = open_source(data, table())
+        source = open_source(data, CASTING)
         assert [(b.start, len(b)) for b in source.batches(4)] == [(0, 4), (4, 4), (8, 2)]
         assert [(b.start, len(b)) for b in source.batches(4, start=4, stop=8)] == [(4, 4)]
         assert [b.values[0, 0] for b in source.batches(4, start=8)] == [4.0]  # noqa: PD011
@@ -350,7 +352,7 @@ def test_damaged_parquet_is_refused_without_its_text(tmp_path):
         open_source(path, table())
     rows = pa.table({name: np.random.default_rng(0).random(5000) for name in "aibc"})
     pq.write_table(rows, path, compression="zstd")
-    source = open_source(path, table())
+    source = open_source(path, CASTING)
     data = bytearray(path.read_bytes())
     data[4:60] = b"\xaa" * 56
     path.write_bytes(bytes(data))

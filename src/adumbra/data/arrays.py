@@ -130,7 +130,7 @@ def open_arrow(data: object, schema: Schema) -> ArrowSource | SetSource:
     """Anything with the Arrow C stream (pyarrow, polars, pandas); a one-shot reader is read whole."""
     table = arrow_table(data, schema.items)
     if schema.items is None:
-        return _open_table(table, schema)
+        return _open_table(table, schema, is_typed=not is_pandas(data))
     require_lists(schema.items, table.schema, "data")
     return open_sets(ColumnReader(table.column(schema.items.column)), schema)
 
@@ -142,16 +142,25 @@ def arrow_table(data: object, items: ItemSpec | None = None) -> pa.Table:
     with suppress(Exception):  # exporters quote the cell that they cannot convert
         if isinstance(data, pa.RecordBatch):
             return pa.Table.from_batches([data])
-        libraries = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
-        if "pandas" in libraries:  # a frame of one's own kind is one too
+        if is_pandas(data):
             return _pandas_table(data, items)
-        if "polars" in libraries and hasattr(data, "get_columns"):
+        if "polars" in _libraries(data) and hasattr(data, "get_columns"):
             return _polars_table(data)
         return pa.table(data)
     kind = type(data).__name__
     is_column = kind == "Series"  # of pandas or polars
     remedy = "give a table, with to_frame()" if is_column else "cast its columns"
     raise InvalidInput(f"data of type {kind}: cannot be exported to Arrow; {remedy}")
+
+
+def is_pandas(data: object) -> bool:
+    """Whether a table is one of pandas, where the rows decide the type of a column."""
+    return "pandas" in _libraries(data)
+
+
+def _libraries(data: object) -> set[str]:
+    """The packages of an object's classes: a frame of one's own kind is one of pandas too."""
+    return {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
 
 
 def _pandas_table(data: Any, items: ItemSpec | None) -> pa.Table:  # noqa: ANN401  (no dependency)
@@ -175,9 +184,9 @@ def _polars_table(data: Any) -> pa.Table:  # noqa: ANN401  (polars is not a depe
     return pa.table(columns, names=data.columns)
 
 
-def _open_table(table: pa.Table, schema: Schema) -> ArrowSource:
-    """Check names, types and public row counts."""
-    types = {item.name: item.type for item in table.schema}
+def _open_table(table: pa.Table, schema: Schema, *, is_typed: bool = True) -> ArrowSource:
+    """Check names, types (unless rows decided them) and public row counts."""
+    types = {item.name: item.type if is_typed else pa.null() for item in table.schema}
     expanded = match_columns(schema, types, table.schema.names, "data")
     return _counted(ArrowSource(table, expanded))
 

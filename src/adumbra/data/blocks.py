@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.batch import Batch
-from adumbra.data.columns import fill_column, is_readable
-from adumbra.data.schema import Schema
+from adumbra.data.columns import fill_column, fits_kind, is_readable, is_text, value_type
+from adumbra.data.schema import Column, Schema
 from adumbra.data.schema_text import delimiter_hint
 from adumbra.errors import InvalidInput, require
 
@@ -38,14 +38,24 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
     )
     if doubled:
         faults.append(f"column {listed(doubled)} twice; names must differ")
-    for column in schema.columns:
-        storage = types.get(column.name)
-        if storage is not None and not is_readable(storage):
-            remedy = "cast it in the data or leave the column out"
-            faults.append(
-                f"column {column.name!r} of type {storage} cannot be read as {column.kind}; {remedy}"
-            )
-    return faults
+    found = [(column, types[column.name]) for column in schema.columns if column.name in types]
+    return faults + [fault for column, storage in found for fault in _type_faults(column, storage)]
+
+
+def _type_faults(column: Column, storage: pa.DataType) -> list[str]:
+    """What does not fit between a declared kind and a stored type."""
+    what = f"column {column.name!r} of type {storage}"
+    if not is_readable(storage):
+        remedy = "cast it in the data or leave the column out"
+        return [f"{what} cannot be read as {column.kind}; {remedy}"]
+    if fits_kind(column, storage):
+        return []
+    remedy = "correct the kind"
+    if is_text(value_type(storage)):
+        remedy += ", or declare cast = true to read its texts"
+        return [f"{what} is declared {column.kind}, and text that says none is missing; {remedy}"]
+    remedy += " or the categories, or declare cast = true"
+    return [f"{what} is declared category, and no category is a number; {remedy}"]
 
 
 def listed(names: list[str]) -> str:

@@ -46,6 +46,19 @@ def is_readable(storage: pa.DataType) -> bool:
     return any(test(plain) for test in tests)
 
 
+def fits_kind(column: Column, storage: pa.DataType) -> bool:
+    """Whether cells of a stored type can have the declared kind; null: nobody knows their type.
+
+    Text fits categories, and numbers and truths fit every kind but categories that are words only.
+    """
+    plain = value_type(storage)
+    if column.cast or pa.types.is_null(plain) or plain == CELLS:
+        return True
+    if is_text(plain):
+        return column.kind is Kind.CATEGORY
+    return column.kind is not Kind.CATEGORY or len(_word_values(column.categories)[0]) > 0
+
+
 def _is_decodable(storage: pa.DataType) -> bool:
     """Whether pyarrow can undo the run ends of a type; it cannot for those of dictionaries and views."""
     if not pa.types.is_run_end_encoded(storage):

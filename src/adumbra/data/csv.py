@@ -112,7 +112,7 @@ def open_csv(paths: tuple[Path, ...], schema: Schema) -> CsvSource:
     """Check the names in every file and, if rows are declared, their number."""
     for path in paths:
         names = list(table_header(path, schema).names)
-        types = dict.fromkeys(names, pa.binary())
+        types = dict.fromkeys(names, pa.null())  # a text file stores none
         schema = match_columns(schema, types, names, f"data={path.name!r}")
     if not schema.neighbours.rows_are_public:
         return CsvSource(paths, schema)

@@ -89,7 +89,7 @@ class Column(Declaration):
             given["categories"] = list(self.categories)
         if self.missing is not None:
             given["missing"] = self.missing
-        return given
+        return {**given, "cast": True} if self.cast else given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ TODO = "TODO"  # the placeholder of a draft
 MOST_COLUMNS = 100_000
 SAME_FAULTS = 5  # from more lines than these the same fault is told once
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
-_COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing")
+_COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing", "cast")
 _FIELDS = {
     "": ("format", "table", "columns", "groups", "items", "constraints"),
     "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by", "header"),
@@ -348,6 +348,7 @@ def _read_column(entry: _Table, name: str) -> Column | None:
     kind = entry.choice("kind", Kind)
     lower, upper = entry.get("lower", float), entry.get("upper", float)
     categories = entry.get("categories", list) or []
+    is_cast = entry.get("cast", bool)
     missing = entry.values.get("missing")
     if not isinstance(missing, float | int | str | None):
         entry.fault("missing", "missing: must be a number, a text, true or false")
@@ -355,13 +356,17 @@ def _read_column(entry: _Table, name: str) -> Column | None:
     if kind is None or len(entry.faults.found) > before:
         return None
     declared = Declaration(
-        name=name, kind=kind, lower=lower, upper=upper, categories=tuple(categories), missing=missing
+        name=name,
+        kind=kind,
+        lower=lower,
+        upper=upper,
+        categories=tuple(categories),
+        missing=missing,
+        cast=is_cast or False,
     )
     faults = declared.faults()
     for field_name, message in faults:
         entry.fault(field_name, message)
     if faults:
         return None
-    return Column(
-        name=name, kind=kind, lower=lower, upper=upper, categories=tuple(categories), missing=missing
-    )
+    return Column(**asdict(declared))

@@ -40,6 +40,7 @@ class Declaration:
     upper: float | None = None
     categories: tuple[str, ...] = ()
     missing: Missing = None
+    cast: bool = False  # any stored type that can be read will do
 
     @property
     def is_numeric(self) -> bool:
@@ -70,6 +71,8 @@ class Declaration:
             found.append(("categories", message))
         if self.kind is Kind.BOOLEAN and not isinstance(self.missing, bool | None):
             found.append(("missing", f"missing={self.missing!r}: a boolean column takes true or false"))
+        if not isinstance(self.cast, bool):
+            found.append(("cast", f"cast={self.cast!r}: must be true or false"))
         if self.kind is Kind.ITEMS:
             found.append(("kind", "kind='items': item sets are declared by [items], not as a column"))
         return found

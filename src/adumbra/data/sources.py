@@ -181,6 +181,7 @@ def _file_fields(path: Path, kind: str, first_line: Callable[[Path], "Header"]) 
 
 def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
     """The schema expanded by the data's names, and all that does not fit in names and storage types."""
+    from adumbra.data.arrays import is_pandas  # noqa: PLC0415
     from adumbra.data.blocks import column_mismatches  # noqa: PLC0415
     from adumbra.data.csv_header import require_names  # noqa: PLC0415
     from adumbra.data.sets import require_lists  # noqa: PLC0415
@@ -193,7 +194,9 @@ def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
             return schema, [str(problem)]
     for where, fields in fields_by(data, schema):
         names = [name for name, _ in fields]
-        types = {name: pa.binary() if storage is None else storage for name, storage in fields}
+        types = {name: pa.null() if storage is None else storage for name, storage in fields}
+        if schema.items is None and is_pandas(data):
+            types = dict.fromkeys(names, pa.null())  # its rows decide: no type is refused
         try:
             schema = schema.expand(names)
             if schema.items is not None and not where.endswith(".dat'"):
