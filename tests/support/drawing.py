@@ -14,6 +14,7 @@ from adumbra import workflow
 from adumbra.audit.replay_kinds import kinds as replay_kinds
 from adumbra.data.matrices import FAMILIES
 from adumbra.data.sources import open_source
+from adumbra.data.watched import WatchedSource
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.topk.config import Method
 from adumbra.numerics import Lattice
@@ -66,7 +67,7 @@ def fixed_grant_for(schema, config):
 
 def draw_file(path: Path, schema, config):
     """Open the rows of a file and release them under the fixed grant."""
-    source = open_source(path, schema)
+    source = WatchedSource(open_source(path, schema))  # closes the schema, as a release does
     return draw_release(source, config, fixed_grant_for(source.schema, config))
 
 
