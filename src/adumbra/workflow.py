@@ -31,7 +31,7 @@ from adumbra.privacy.ledger import Ledger, open_ledger
 from adumbra.release.artifact import Release
 from adumbra.release.card import Card, build_card, require_about
 from adumbra.release.place import LONGEST_ENTRY, require_place, staged_at
-from adumbra.release.storage import load, require_card, write_staged
+from adumbra.release.storage import date_files, load, require_card, write_staged
 from adumbra.report.page import render
 from adumbra.version import __version__
 
@@ -213,7 +213,9 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
             book.publish(entry, target)
             book.commit(entry)
     target.chmod(0o755)  # staged and published as the owner's own; readable once it is committed
-    return load(target)
+    published = load(target)
+    date_files(target)  # reading it set the times of access
+    return published
 
 
 def _card(  # noqa: PLR0913 - one keyword a part of the card

@@ -381,3 +381,9 @@ def test_no_module_of_the_release_loads_code():
         source = Path(module.__file__).read_text()
         words = ("import pickle", "joblib", "eval(", "exec(", "allow_pickle")
         assert not any(word in source for word in words)
+
+
+def test_what_is_staged_has_the_times_of_a_day(release):
+    times = {path.stat().st_mtime_ns for path in [release, *release.rglob("*")]}
+    assert len(times) == 1
+    assert times.pop() % storage.DAY == 0

@@ -1,5 +1,6 @@
 import datetime as dt
 import re
+import stat
 from dataclasses import replace
 
 import numpy as np
@@ -251,3 +252,15 @@ def test_a_schema_may_be_a_path_and_nothing_else(tmp_path):
             workflow.release(
                 np.ones((2, 3)), config, schema=wrong, ledger="l", population="p", out=tmp_path / "o"
             )
+
+
+def test_file_times_tell_the_day_only(ledger, tmp_path):
+    """Finer ones tell the hour, and how long each part took."""
+    run(ledger, tmp_path / "out")
+    folder = tmp_path / "out"
+    status = [folder.stat(), *(path.stat() for path in folder.rglob("*"))]
+    times = {one.st_mtime_ns for one in status}
+    times |= {one.st_atime_ns for one in status if stat.S_ISREG(one.st_mode)}  # listing reads a folder
+    assert len(status) >= 5
+    assert len(times) == 1
+    assert times.pop() % (86_400 * 10**9) == 0

@@ -161,8 +161,11 @@ def resume(
     json: AsJson = False,
 ) -> None:
     """Publish the same sealed bytes after a crash."""
+    from adumbra.release.storage import date_files
+
     with _opened(ledger) as book:
         place = book.resume(entry, target, digest_of=_release_digest)
+    date_files(place)  # reading it set the times of access
     _say(f"published {entry} at {place}", {"entry": entry, "target": str(place)}, json)
 
 

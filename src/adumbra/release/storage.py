@@ -29,11 +29,12 @@ from adumbra.release.card import Card, canonical, card_faults, content_sha256, p
 from adumbra.release.formats import AnyArray, TableStream
 from adumbra.release.page_check import PAGE_LIMIT, page_faults
 
-__all__ = ["TableStream", "Verified", "find_faults", "load", "verify", "write_staged"]
+__all__ = ["TableStream", "Verified", "date_files", "find_faults", "load", "verify", "write_staged"]
 
 CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit
 SHOWN_STRANGERS = 20  # members that do not belong to a release, listed by name
 MEMBER = re.compile(r"card\.json|card\.html|model\.safetensors|data/[a-z0-9][a-z0-9_-]{0,63}\.parquet")
+DAY = 86_400 * 10**9  # nanoseconds
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 Page = Callable[[Card], str]
@@ -84,9 +85,23 @@ def write_staged(
         written = formats.write_bytes(folder / "card.html", drawn)
         card = {**card, "files": {**files, "card.html": written.to_dict()}}
     digest = formats.write_bytes(folder / "card.json", card_bytes(seal_card(card))).sha256
+    date_files(folder)
     for directory in [*([folder / "data"] if names else []), folder, folder.parent]:
         _sync_directory(directory)
     return digest
+
+
+def date_files(folder: Path) -> None:
+    """Set the times of every file and folder of a release to the day (UTC) of its latest file.
+
+    Finer times tell when it was made and how long each part took, which depends on private rows; an
+    archive or a copy would carry them along.
+    """
+    paths = [folder, *folder.rglob("*")]
+    latest = max(path.lstat().st_mtime_ns for path in paths)
+    day = latest - latest % DAY
+    for path in sorted(paths, reverse=True):  # what is inside a folder before the folder
+        os.utime(path, ns=(day, day), follow_symlinks=False)
 
 
 def card_bytes(card: Card) -> bytes:
