@@ -7,10 +7,12 @@ import pytest
 
 from adumbra import workflow
 from adumbra.audit.internal import attack_release, facts
+from adumbra.audit.pairs import table_of
 from adumbra.data.schema import Column, Kind, Schema
 from adumbra.errors import Unsupported
 from adumbra.mechanisms.dppro import DPProConfig
 from adumbra.mechanisms.lda import LDAConfig
+from adumbra.mechanisms.moments_plan import MomentsConfig
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.report.internal import STAMP, render_internal
@@ -109,3 +111,34 @@ def test_rows_in_other_columns_are_refused(folder):
 
     with pytest.raises(Unsupported, match="other columns"):
         attack_release(load(folder / "dppro"), folder / "members.csv", folder / "holdout.csv", SCHEMA)
+
+
+def test_missing_cells_and_a_holdout_of_another_size(tmp_path):
+    """A category of its own, numbers that stay missing, and `rows` that are those of the members."""
+    schema = Schema(
+        columns=(
+            Column(name="amount", kind=Kind.NUMBER, lower=0.0, upper=1.0, missing="null"),
+            Column(name="ill", kind=Kind.CATEGORY, categories=("no", "yes"), missing="category"),
+        ),
+        unit=Unit.ROW,
+        neighbours=Neighbours.REPLACE_ONE,
+        rows=80,
+    )
+    for name, rows in (("members", 80), ("holdout", 60)):
+        lines = ["amount,ill"] + [
+            f"{i / 100 if i % 3 else ''},{['no', 'yes', ''][i % 3]}" for i in range(rows)
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    with create_ledger(tmp_path / "ledger.db") as ledger:
+        ledger.register(Population("p", Unit.ROW, Neighbours.REPLACE_ONE, 5.0, 1e-6))
+    config = MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=70)
+    release = workflow.release(
+        tmp_path / "members.csv", config, schema=schema, ledger=tmp_path / "ledger.db", population="p",
+        out=tmp_path / "out",
+    )  # fmt: skip
+    found = attack_release(
+        release, tmp_path / "members.csv", tmp_path / "holdout.csv", schema, config=config, shadows=4
+    )
+    assert found.shadow_advantage is not None
+    values = np.array([[0.25, 1.0], [schema.columns[0].fill, 2.0]])
+    assert table_of(schema, values).to_pydict() == {"amount": [0.25, None], "ill": ["yes", None]}

@@ -41,9 +41,9 @@ def attack_release(  # noqa: PLR0913 - a release and all that it is attacked wit
     shadows: int = 60,
 ) -> Evidence:
     """Score the attacks on one release; without its config the shadow attack is left out."""
-    plain = replace(schema, label=None)
+    plain = replace(schema, label=None, rows=None)  # the declared rows are those of the members alone
     released = released_rows(release, plain)
-    members, outsiders = (_values(one, schema) for one in (data, holdout))
+    members, outsiders = _values(data, schema), _values(holdout, replace(schema, rows=None))
     encode = _encoding(plain)
     shadow = None
     if config is not None and shadows:
@@ -103,11 +103,12 @@ def _shadows(
     config: "workflow.Config", schema: Schema, encode: Callable[[Array], Array]
 ) -> Callable[[Array, int], Array]:
     """Releases of other tables by the same method; their noise is known, their rows are not kept."""
-    private = replace(schema, rows=None)
-    plain = replace(schema, label=None)
+    plain = replace(schema, label=None, rows=None)
 
     def release(values: Array, number: int) -> Array:
-        source = open_source(_arrow(private, values), private)
+        rows = len(values) if schema.neighbours.rows_are_public else None
+        declared = replace(schema, rows=rows)
+        source = open_source(_arrow(declared, values), declared)
         planned = workflow.plan(config, source.schema)
         grant = fixed_grant(number, planned.guarantee, planned.purposes)
         draft = workflow.draw(source, config, engine=DirectEngine(), grant=grant)

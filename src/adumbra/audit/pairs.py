@@ -99,14 +99,19 @@ def between(schema: Schema, rows: int, first: Array, second: Array) -> Tables:
 
 def table_of(schema: Schema, values: Array) -> object:
     """Numbers and codes as the schema's own columns; an array where all are numbers."""
-    if all(column.kind is Kind.NUMBER for column in schema.columns):
+    if all(one.kind is Kind.NUMBER and one.missing != "null" for one in schema.columns):
         return values
     columns: dict[str, pa.Array] = {}
     for column, cells in zip(schema.columns, values.T, strict=True):
         if column.kind is Kind.CATEGORY:
-            columns[column.name] = pa.array(np.array(column.categories)[cells.astype(np.int64)])
+            levels = [*column.categories, None]  # the category of its own is what cannot be read
+            columns[column.name] = pa.array(
+                [levels[code] for code in cells.astype(np.int64)], pa.string()
+            )
+        elif column.is_numeric:
+            columns[column.name] = pa.array(cells, mask=cells > column.limits[1])  # above: kept missing
         else:
-            columns[column.name] = pa.array(cells if column.is_numeric else cells > 0)
+            columns[column.name] = pa.array(cells > 0)
     return pa.table(columns)
 
 
