@@ -41,8 +41,8 @@ def canonical(value: object) -> bytes:
     """RFC 8785 bytes of a JSON value; anything that is not JSON is the caller's mistake."""
     try:
         return bytes(rfc8785.dumps(value))  # type: ignore[arg-type]
-    except (rfc8785.CanonicalizationError, RecursionError) as error:
-        raise InvalidInput("request: must be JSON with finite numbers; integers below 2^53") from error
+    except (rfc8785.CanonicalizationError, RecursionError):
+        raise InvalidInput("request: must be JSON with finite numbers; integers below 2^53") from None
 
 
 def link_hash(body: bytes, previous: str) -> str:

@@ -2,8 +2,12 @@
 
 A write transaction holds the write lock from its first statement (BEGIN IMMEDIATE on SQLite, FOR UPDATE
 on the head rows on PostgreSQL), so writers are serial and the chain has one order.
+
+A statement's parameters are private: the source's digest, a fingerprint that holds the number of rows.
+No error and no log record of the database leaves this module with them.
 """
 
+import logging
 import os
 import sqlite3
 import stat
@@ -11,14 +15,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NoReturn
 
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from adumbra.errors import InvalidInput, LedgerError
 
 BUSY_SECONDS = 60
 _WRITE = "adumbra_write"
+_WITHHELD = ("withheld: it may hold private values",)
+_LOGGER = "adumbra"  # below sqlalchemy.engine.Engine, with a level of its own
 
 
 class Store:
@@ -64,9 +71,14 @@ class Store:
                 ):
                     yield connection
             except OperationalError as error:
-                raise LedgerError(f"ledger={self.name}: busy or unreachable; try again") from error
-            except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:
-                raise LedgerError(f"ledger={self.name}: the database refused the act") from error
+                _withhold(error)
+                fault = LedgerError(f"ledger={self.name}: busy or unreachable; try again")
+            except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
+                _withhold(error)
+                fault = LedgerError(f"ledger={self.name}: the database refused the act")
+            else:
+                return
+            _raise_alone(fault)
 
     def _current(self) -> Engine:
         """This process's engine: a forked child makes its own."""
@@ -80,20 +92,58 @@ class Store:
         return self._engine
 
     def _connect(self) -> Engine:
+        _silence_statements()
+        quiet: dict[str, Any] = {"hide_parameters": True, "logging_name": _LOGGER}
         if self._url.get_backend_name() == "postgresql":
-            engine = create_engine(self._url, pool_pre_ping=True, isolation_level="READ COMMITTED")
+            engine = create_engine(
+                self._url, pool_pre_ping=True, isolation_level="READ COMMITTED", **quiet
+            )
             event.listen(engine, "connect", _durable_postgres)
             return engine
         if self._memory:
             arguments: dict[str, object] = {"check_same_thread": False}
-            engine = create_engine(self._url, poolclass=StaticPool, connect_args=arguments)
+            engine = create_engine(self._url, poolclass=StaticPool, connect_args=arguments, **quiet)
         else:
-            engine = create_engine(self._url, connect_args={"timeout": BUSY_SECONDS})
+            engine = create_engine(self._url, connect_args={"timeout": BUSY_SECONDS}, **quiet)
         event.listen(engine, "connect", _durable_sqlite)
         if not self._memory:
             event.listen(engine, "connect", _require_wal)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
+
+
+def _silence_statements() -> None:
+    """Keep the engine's logger above INFO: at DEBUG SQLAlchemy logs every row it reads, keys too."""
+    logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGER}").setLevel(logging.WARNING)
+
+
+def _withhold(error: BaseException) -> None:
+    """Take its content from a database's error, and from those behind it.
+
+    PostgreSQL says which values broke a rule, SQLAlchemy keeps the parameters, and a printed traceback
+    with local variables shows the error even where it is nobody's cause.
+    """
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        seen = waiting.pop()
+        if seen is None or seen.args == _WITHHELD:
+            continue
+        waiting += [seen.__cause__, seen.__context__]
+        seen.args = _WITHHELD
+        vars(seen).update(dict.fromkeys(vars(seen).keys() & {"statement", "params", "orig", "_info"}))
+        seen.__cause__ = seen.__context__ = seen.__traceback__ = None
+
+
+def _raise_alone(fault: LedgerError) -> NoReturn:
+    """Raise an error that no other one is the cause or the context of.
+
+    `from None` hides a context and keeps it; Python sets one wherever another error is being handled.
+    """
+    try:
+        raise fault
+    except LedgerError:
+        fault.__context__ = None
+        raise
 
 
 def _durable_sqlite(connection: sqlite3.Connection, _record: object) -> None:
@@ -146,8 +196,8 @@ def parse_location(location: str | Path) -> URL:
         if backend == "postgresql":
             url = url.set(drivername="postgresql+psycopg")
             url.get_dialect().import_dbapi()
-    except (ArgumentError, NoSuchModuleError) as error:
-        raise InvalidInput("ledger: not a path and not a database address") from error
+    except (ArgumentError, NoSuchModuleError):
+        raise InvalidInput("ledger: not a path and not a database address") from None
     except ImportError as error:
         raise InvalidInput("ledger=postgresql: psycopg is missing; install adumbra[postgres]") from error
     if backend == "sqlite" and url.database:
