@@ -21,7 +21,10 @@ from support.cells import HOSTILE, objects
 BOX = {"bounds": (0.0, 4.0)}
 FACES = {
     "moments": (ad.MomentsSynthesizer(classes=[0, 1], **BOX), [1, 1, 0, 1]),
-    "moments-alone": (ad.MomentsSynthesizer(neighbours="add-remove", **BOX), None),
+    "moments-alone": (
+        ad.MomentsSynthesizer(neighbours="add-remove", bounds=([0.0] * 2, [4.0] * 2)),
+        None,
+    ),
     "ron-gauss": (ad.RONGauss(n_components=1, **BOX), None),
     "ron-gauss-gmm": (ad.RONGauss(mode="gmm", classes=["a", "b"], **BOX), ["b", "a", "b", "b"]),
     "ron-gauss-supervised": (ad.RONGauss(mode="supervised", y_bound=2.0, **BOX), [0.5, True, 1, 2]),
@@ -328,3 +331,48 @@ def test_tables_keep_their_names(name):
         face.transform(frame[["a"]])
     face.fit(frame.to_numpy())
     assert not hasattr(face, "feature_names_in_")
+
+
+LISTS = {"bounds": ([0.0, 0.0], [4.0, 4.0]), "neighbours": "add-remove"}
+PRIVATE_N = {
+    "moments": (ad.MomentsSynthesizer, {}, None),
+    "moments-classes": (ad.MomentsSynthesizer, {"classes": [0, 1]}, [1]),
+    "ron-gauss": (ad.RONGauss, {"n_components": 1}, None),
+    "ron-gauss-gmm": (ad.RONGauss, {"n_components": 1, "mode": "gmm", "classes": [0, 1]}, [1]),
+    "ron-gauss-supervised": (
+        ad.RONGauss,
+        {"n_components": 1, "mode": "supervised", "y_bound": 2.0},
+        [1],
+    ),
+    "pca": (ad.PCAPublisher, {"n_components": 1, "output": "sample"}, None),
+    "lda": (ad.LDAPublisher, {"classes": [0, 1]}, [1]),
+}
+
+
+def outcome(face, x, y):
+    """What a fit shows: its own kind, or the words of its refusal."""
+    try:
+        return type(face.fit(x, y)).__name__
+    except InvalidInput as refused:
+        return str(refused)
+
+
+@pytest.mark.parametrize("name", PRIVATE_N)
+def test_no_row_is_like_a_row_where_n_is_private(name):
+    kind, words, y = PRIVATE_N[name]
+    none = None if y is None else []
+    doors = [
+        ([], [[1.0, 2.0]]),
+        (np.array([]), np.array([[1.0, 2.0]])),
+        (np.empty((0, 2)), np.ones((1, 2))),
+        (pd.DataFrame({"a": [], "b": []}), pd.DataFrame({"a": [1.0], "b": [2.0]})),
+    ]
+    for empty, full in doors:
+        assert outcome(kind(**words, **LISTS), empty, none) == kind.__name__
+        assert outcome(kind(**words, **LISTS), full, y) == kind.__name__
+    scalar = {"bounds": (0.0, 4.0), "neighbours": "add-remove"}
+    refused = outcome(kind(**words, **scalar), [], none)
+    assert "an empty list has no width" in refused
+    assert outcome(kind(**words, **scalar), [[1.0, 2.0]], y) == refused
+    public = {"bounds": ([0.0, 0.0], [4.0, 4.0]), "neighbours": "replace-one"}
+    assert "X with" in outcome(kind(**words, **public), np.empty((0, 2)), none)

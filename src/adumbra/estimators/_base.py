@@ -15,7 +15,7 @@ from adumbra.data.schema import Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import require
-from adumbra.estimators._inputs import feature_names, read_bounds, read_relation
+from adumbra.estimators._inputs import feature_names, read_bounds, read_relation, rows_of
 from adumbra.mechanisms.base import Draft, Plan
 from adumbra.numerics import Array
 from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -117,10 +117,11 @@ class TableEstimator(PrivateEstimator):
             )
         return open_source(x, schema)
 
-    def _array_schema(self, width: int) -> Schema:
-        """The schema of an array with declared bounds."""
+    def _array(self, x: object) -> tuple[Array, Schema]:
+        """The rows of an array with declared bounds, and their schema."""
         relation = Neighbours.REPLACE_ONE if self.neighbours is None else read_relation(self.neighbours)
-        return numeric_schema(width, self.bounds, Unit.ROW, relation)
+        values = rows_of(x, self.bounds, relation)
+        return values, numeric_schema(values.shape[1], self.bounds, Unit.ROW, relation)
 
 
 def numeric_schema(width: int, bounds: object, unit: Unit, neighbours: Neighbours) -> Schema:

@@ -41,6 +41,30 @@ def as_numbers(x: object, name: str = "X") -> Array:
     return _chunked_numbers(array_column(given.reshape(-1))).reshape(given.shape)
 
 
+def rows_of(x: object, bounds: object, relation: Neighbours) -> Array:
+    """`as_numbers` of X; where the number of rows is private, X without a row is as good as any other.
+
+    A list without a row has no width, so a list is taken only beside bounds that say it, empty or not.
+    """
+    if relation.rows_are_public:
+        return as_numbers(x)
+    width = _declared_width(bounds)
+    is_list = isinstance(x, list | tuple)
+    require(
+        width is not None or not is_list,
+        f"X as a list with neighbours={str(relation)!r}: an empty list has no width, and whether X is "
+        "empty is private; give an array or a table, or bounds as two lists of a number a column",
+    )
+    is_empty = len(x) == 0 if is_list else isinstance(x, np.ndarray) and x.shape == (0,)  # type: ignore[arg-type]
+    return np.empty((0, width)) if is_empty and width is not None else as_numbers(x)
+
+
+def _declared_width(bounds: object) -> int | None:
+    """The number of columns, where the bounds are lists."""
+    sides = [len(side) for side in read_bounds(bounds) if isinstance(side, list)]
+    return sides[0] if sides else None
+
+
 def is_table(x: object) -> bool:
     """Whether an object has named columns (pandas, polars, pyarrow)."""
     return hasattr(x, "__arrow_c_stream__") and hasattr(x, "columns")

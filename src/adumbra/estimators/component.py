@@ -18,7 +18,7 @@ from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import TableEstimator
-from adumbra.estimators._inputs import Bounds, as_numbers, class_values, label_codes, read_count
+from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.lda import LDAConfig, greedy_targets
 from adumbra.mechanisms.pca import PCAConfig
@@ -138,8 +138,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
     def _source(self, x: object) -> Source:
         if self.schema is not None:
             return self._schema_source(x, None)
-        values = as_numbers(x)
-        return open_source(values, self._array_schema(values.shape[1]))
+        return open_source(*self._array(x))
 
 
 class LDAPublisher(_Publisher):
@@ -222,8 +221,7 @@ class LDAPublisher(_Publisher):
     def _source(self, x: object, y: ArrayLike | None) -> Source:
         if self.schema is not None:
             return self._schema_source(x, y)
-        values = as_numbers(x)
-        features = self._array_schema(values.shape[1])
+        values, features = self._array(x)
         if self.classes is None:
             raise InvalidInput("classes=None: give the public list of classes, or a schema")
         if y is None:

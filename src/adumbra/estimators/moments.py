@@ -15,7 +15,7 @@ from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput
 from adumbra.estimators._base import TableEstimator
-from adumbra.estimators._inputs import Bounds, as_numbers, class_values, label_codes, read_count
+from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
 from adumbra.mechanisms.moments import model_of
 from adumbra.mechanisms.moments_model import MomentsModel, synthesize
 from adumbra.mechanisms.moments_plan import MomentsConfig
@@ -141,8 +141,7 @@ class MomentsSynthesizer(TableEstimator):
             raise InvalidInput(
                 "schema=None, bounds=None: declare either from public knowledge, never from X"
             )
-        values = as_numbers(x)
-        plain = self._array_schema(values.shape[1])
+        values, plain = self._array(x)
         if y is None:
             return open_source(values, plain)
         if self.classes is None:

@@ -24,6 +24,7 @@ from adumbra.estimators._inputs import (
     read_bounds,
     read_count,
     read_relation,
+    rows_of,
 )
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.numerics import Array
@@ -120,7 +121,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         """
         modes = get_args(Mode)
         require(self.mode in modes, f"mode={self.mode!r}: must be one of {', '.join(modes)}")
-        values = as_numbers(X)
+        values = rows_of(X, self.bounds, read_relation(self.neighbours))
         schema = self._schema(values.shape)
         if self.mode != "unsupervised":
             values = np.column_stack([values, self._label_codes(y, len(values))])
