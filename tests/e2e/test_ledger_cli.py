@@ -102,6 +102,23 @@ def test_a_ledger_put_back_to_an_older_copy_is_seen_by_the_head(tmp_path):
         ledger("verify", "--ledger", location, "--against", str(tmp_path / "head.json"))
 
 
+def test_backup_and_restore(book, tmp_path):
+    release(book, tmp_path / "one")
+    text = ledger("backup", str(tmp_path / "kept.db"), "--ledger", book)
+    head = tmp_path / "kept.db.head.json"
+    assert text.endswith(f"kept.db, whole, at event 7; keep {head} elsewhere\n")
+    words = ("restore", str(tmp_path / "kept.db"), str(tmp_path / "again.db"), "--against")
+    assert "at event 7; use one copy of it only" in ledger(*words, str(head))
+    assert said("verify", "--ledger", str(tmp_path / "again.db"), "--against", str(head))["card"] is True
+    release(book, tmp_path / "two")
+    older = ("restore", str(tmp_path / "kept.db"), str(tmp_path / "third.db"), "--against")
+    with pytest.raises(VerificationFailed, match="which this ledger lacks"):
+        ledger(*older, str(tmp_path / "two"))
+    assert not (tmp_path / "third.db").exists()
+    made = said("backup", str(tmp_path / "b.db"), "--ledger", book, "--head", str(tmp_path / "h.json"))
+    assert (made["head"], made["sequence"]) == (str(tmp_path / "h.json"), 12)
+
+
 def test_show_says_by_which_method_when_and_where(book, tmp_path):
     release(book, tmp_path / "out")
     (entry,) = said("show", "--ledger", book)["populations"][0]["entries"]

@@ -14,7 +14,7 @@ from support.ledger_crash import POINTS, PROTOCOL, TWICE, UNPAID, WORKFLOW
 
 RUNS = 50 if FULL else 2
 SCRIPT = Path(__file__).parents[1] / "support" / "ledger_crash.py"
-FORBIDDEN = ("uncharged", "corrupt", "redraws", "unlisted", "wrong sums", "other bytes")
+FORBIDDEN = ("uncharged", "corrupt", "redraws", "unlisted", "wrong sums", "other bytes", "forgotten")
 
 
 def start(
@@ -52,7 +52,8 @@ def figure(what: str, places, runs: int, total: Counter[str]) -> str:
         f"{what}: {total['kills']} kills at {len(places)} points x {runs} runs: "
         f"{total['uncharged']} uncharged releases, {total['corrupt']} corrupt ledgers, "
         f"{total['redraws']} redraws ({total['redraws refused']} refused), {total['stranded']} stranded "
-        f"spends of which {total['unlisted']} unlisted, {total['resumed']} resumed with the same bytes"
+        f"spends of which {total['unlisted']} unlisted, {total['resumed']} resumed with the same bytes; "
+        f"{total['whole copies']} plain copies whole, {total['forgotten']} charges forgotten by them"
     )
 
 
@@ -62,6 +63,9 @@ def test_kill_at_every_point(database, tmp_path, record_property):
     assert total["stranded"] > 0
     assert total["resumed"] > 0
     assert total["redraws refused"] > 0
+    if database == "sqlite":
+        assert total["whole copies"] + total["refused copies"] == total["kills"]
+        assert total["whole copies"] > 0
     record_property("figure", figure(database, POINTS, RUNS, total))
 
 

@@ -212,6 +212,34 @@ def inspect(driver: str, ledger: Ledger, folder: Path, counts: Counter[str]) -> 
     return list(statement.stranded)
 
 
+def copy_of(location: str, folder: Path) -> Path | None:
+    """What `cp` makes of a SQLite ledger as the crash left it: the one file, nothing beside it."""
+    if "://" in location:
+        return None
+    copy = folder / "copy.db"
+    shutil.copy(location, copy)
+    copy.chmod(0o600)
+    return copy
+
+
+def inspect_copy(ledger: Ledger, copy: Path, counts: Counter[str]) -> None:
+    """A copy is whole and has every spend where the ledger has it (or further), or `verify` says no."""
+    order = list(State)
+    try:
+        with open_ledger(copy) as copied:
+            copied.verify()
+            found = {entry.id: entry.state for entry in copied.show("people")[0].entries}
+        counts["whole copies"] += 1
+    except AdumbraError:
+        counts["refused copies"] += 1
+        return
+    finally:
+        copy.unlink()
+    for entry in ledger.show("people")[0].entries:
+        state = found.get(entry.id)
+        counts["forgotten"] += state is None or order.index(state) < order.index(entry.state)
+
+
 def recover(driver: str, ledger: Ledger, folder: Path, stranded: list, counts: Counter[str]) -> None:
     """A steward's morning: resume what was sealed, void some of what was only reserved."""
     for entry in stranded:
@@ -237,7 +265,7 @@ def recover(driver: str, ledger: Ledger, folder: Path, stranded: list, counts: C
 def grid(driver: str, place: str, location: str, folder: Path, runs: int) -> Counter[str]:
     """So many kills at one place, on one ledger."""
     counts: Counter[str] = Counter(
-        dict.fromkeys(("uncharged", "corrupt", "redraws", "unlisted", "wrong sums"), 0)
+        dict.fromkeys(("uncharged", "corrupt", "redraws", "unlisted", "wrong sums", "forgotten"), 0)
     )
     rng = np.random.default_rng(sum(map(ord, place)))
     with create_ledger(location) as ledger:
@@ -245,7 +273,10 @@ def grid(driver: str, place: str, location: str, folder: Path, runs: int) -> Cou
     lost: set[str] = set()
     for _ in range(runs):
         counts["kills"] += kill_one(driver, place, location, folder, float(rng.uniform(0.001, 0.08)))
+        copy = copy_of(location, folder)
         with open_ledger(location) as ledger:
+            if copy is not None:
+                inspect_copy(ledger, copy, counts)
             stranded = [
                 entry for entry in inspect(driver, ledger, folder, counts) if entry.id not in lost
             ]

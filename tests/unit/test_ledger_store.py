@@ -6,7 +6,6 @@ import stat
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text as sql
@@ -24,7 +23,7 @@ def test_a_ledger_file_is_its_owners_alone(tmp_path):
         register(ledger)
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     assert modes.pop("ledger.db") == 0o600
-    assert set(modes.values()) <= {0o600}  # the write-ahead log too
+    assert not modes  # one file: nothing that a copy could miss
     path.chmod(0o640)
     with pytest.raises(InvalidInput, match="mode 0640 lets others read it; run chmod 600"):
         open_ledger(path)
@@ -66,10 +65,7 @@ def test_open_what_is_not_there(location, tmp_path):
 def test_a_ledger_that_cannot_be_read_is_said_to_be_so(tmp_path, monkeypatch):
     create_ledger(tmp_path / "ledger.db").close()
 
-    def locked(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", locked)
+    monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(InvalidInput, match=r"ledger.db: cannot be read \(Permission denied\)"):
         open_ledger(tmp_path / "ledger.db")
 
@@ -115,14 +111,23 @@ def test_sqlite_is_as_durable_as_it_can_be(tmp_path):
             name: connection.execute(sql(f"PRAGMA {name}")).scalar()
             for name in ("journal_mode", "synchronous")
         }
-        assert read == {"journal_mode": "wal", "synchronous": 2}
+        assert read == {"journal_mode": "delete", "synchronous": 3}
         assert connection.execute(sql("PRAGMA foreign_keys")).scalar() == 1
 
 
-def test_a_file_system_without_a_shared_log_is_refused(tmp_path):
-    memory = sqlite3.connect(":memory:")  # has no write-ahead log either
+def test_a_file_system_that_cannot_share_memory_is_refused(tmp_path, monkeypatch):
+    connect = sqlite3.connect  # a database in memory has no write-ahead log either
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", lambda _, **more: connect(":memory:", **more))
+        with pytest.raises(LedgerError, match="this file system cannot hold a ledger"):
+            create_ledger(tmp_path / "ledger.db")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_connection_with_another_journal_is_refused_and_closed():
+    memory = sqlite3.connect(":memory:")
     with pytest.raises(LedgerError, match="this file system cannot hold a ledger"):
-        store._require_wal(memory, None)
+        store._require_one_file(memory, None)
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         memory.execute("SELECT 1")
 

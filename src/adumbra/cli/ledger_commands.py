@@ -44,14 +44,16 @@ Reason = Annotated[str, typer.Option("--reason", help="Why; one line. It is publ
 
 
 @contextmanager
-def _opened(location: str) -> "Iterator[Ledger]":
+def opened(location: str) -> "Iterator[Ledger]":
+    """The ledger at a place, closed afterwards."""
     from adumbra.privacy.ledger import open_ledger
 
     with open_ledger(location) as ledger:
         yield ledger
 
 
-def _say(sentence: str, facts: dict[str, Any], json: bool) -> None:
+def say(sentence: str, facts: dict[str, Any], json: bool) -> None:
+    """A sentence for people, or its facts for machines."""
     typer.echo(json_module.dumps(facts, indent=2) if json else sentence)
 
 
@@ -65,7 +67,7 @@ def init(
 
     with create_ledger(ledger) as made:
         head = made.head()
-    _say(f"ledger {head.ledger} made; its public key is {head.public_key}", head.to_dict(), json)
+    say(f"ledger {head.ledger} made; its public key is {head.public_key}", head.to_dict(), json)
 
 
 @app.command()
@@ -103,10 +105,10 @@ def register(  # noqa: PLR0913, PLR0917 - one argument a flag
         purpose=purpose,
         parent=parent,
     )
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         book.register(population)
         statement = book.show(name)[0]
-    _say(f"registered {statement.sentence()}", _facts(statement), json)
+    say(f"registered {statement.sentence()}", _facts(statement), json)
 
 
 @app.command()
@@ -116,7 +118,7 @@ def show(
     json: AsJson = False,
 ) -> None:
     """Show spent, left, about how many more, and every spend that a crash left behind."""
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         statements = book.show(population)
     if json:
         typer.echo(json_module.dumps({"populations": [_facts(each) for each in statements]}, indent=2))
@@ -137,20 +139,20 @@ def verify(
     """Check chains, signatures, sums and states; with a card or a head, that nothing was rolled back."""
     from dataclasses import asdict
 
-    card, digest = (None, None) if against is None else _read_card(against)
-    with _opened(ledger) as book:
+    card, digest = (None, None) if against is None else read_card(against)
+    with opened(ledger) as book:
         verified = book.verify(card, card_digest=digest)
-    _say(f"whole: {verified.sentence()}", asdict(verified), json)
+    say(f"whole: {verified.sentence()}", asdict(verified), json)
 
 
 @app.command()
 def head(ledger: Location, json: AsJson = False) -> None:
     """Print the signed head: keep it (--json) elsewhere, and a roll-back shows (`verify --against`)."""
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         found = book.head()
     signed = f"signature {found.signature}\npublic key {found.public_key}"
     text = f"event {found.sequence} of ledger {found.ledger}: {found.hash}\n{signed}"
-    _say(text, found.to_dict(), json)
+    say(text, found.to_dict(), json)
 
 
 @app.command()
@@ -163,18 +165,18 @@ def resume(
     """Publish the same sealed bytes after a crash."""
     from adumbra.release.storage import date_files
 
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         place = book.resume(entry, target, digest_of=_release_digest)
     date_files(place)  # reading it set the times of access
-    _say(f"published {entry} at {place}", {"entry": entry, "target": str(place)}, json)
+    say(f"published {entry} at {place}", {"entry": entry, "target": str(place)}, json)
 
 
 @app.command()
 def void(entry: EntryId, ledger: Location, reason: Reason, json: AsJson = False) -> None:
     """Give a reservation up before its noise was drawn; its charge is returned."""
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         book.void(entry, reason)
-    _say(f"voided {entry}", {"entry": entry, "state": "void"}, json)
+    say(f"voided {entry}", {"entry": entry, "state": "void"}, json)
 
 
 @app.command("raise")
@@ -186,10 +188,10 @@ def raise_cap(
     json: AsJson = False,
 ) -> None:
     """Raise a cap; the act and its reason stay visible for ever."""
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         book.raise_cap(population, epsilon, reason)
         statement = book.show(population)[0]
-    _say(f"raised: {statement.sentence()}", _facts(statement), json)
+    say(f"raised: {statement.sentence()}", _facts(statement), json)
 
 
 @app.command()
@@ -201,10 +203,10 @@ def link(
     json: AsJson = False,
 ) -> None:
     """Make a population the child of another: what it spends, and has spent, is charged to both."""
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         book.link(population, to, reason)
         statement = book.show(to)[0]
-    _say(f"linked {population}; {statement.sentence()}", _facts(statement), json)
+    say(f"linked {population}; {statement.sentence()}", _facts(statement), json)
 
 
 @app.command()
@@ -219,12 +221,12 @@ def declare(  # noqa: PLR0913, PLR0917 - one argument a flag
     json: AsJson = False,
 ) -> None:
     """Declare that two populations hold different people although their rows look alike."""
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         (book.withdraw_different if withdraw else book.declare_different)(population, other, reason)
     what = "not declared different" if withdraw else "different people"
     facts = {"population": population, "other": other, "declared": what}
     said = "withdrawn: no longer declared that" if withdraw else "declared:"
-    _say(f"{said} {population} and {other} hold different people", facts, json)
+    say(f"{said} {population} and {other} hold different people", facts, json)
 
 
 @app.command()
@@ -237,7 +239,7 @@ def export(
 ) -> None:
     """Write the log to a file; without --private it names no path and no person."""
     require_new_file("path", path, force=force)
-    with _opened(ledger) as book:
+    with opened(ledger) as book:
         if force:
             fresh = path.with_name(f".{path.stem}.new{path.suffix}")
             fresh.unlink(missing_ok=True)
@@ -245,7 +247,7 @@ def export(
             fresh.replace(path)
         else:
             book.export(path, public=not private)
-    _say(f"written: {path}", {"path": str(path), "public": not private}, json)
+    say(f"written: {path}", {"path": str(path), "public": not private}, json)
 
 
 def _facts(statement: "Statement") -> dict[str, Any]:
@@ -280,7 +282,7 @@ def _print(statement: "Statement") -> None:
         typer.echo(f"  look: {overlap.sentence()}")
 
 
-def _read_card(path: Path) -> tuple[dict[str, Any], str | None]:
+def read_card(path: Path) -> tuple[dict[str, Any], str | None]:
     """A card and its digest, or a ledger's head, which has none."""
     from adumbra.errors import InvalidInput
 

@@ -9,6 +9,7 @@ from adumbra.cli import (
     audit_command,
     demo,
     ledger_commands,
+    ledger_keeping,
     methods_command,
     planning,
     release_views,
@@ -58,6 +59,8 @@ app.command("verify")(release_views.verify)
 app.command("report")(report_command.report)
 app.command("audit")(audit_command.audit)
 app.add_typer(schema_commands.app, name="schema")
+ledger_commands.app.command("backup")(ledger_keeping.backup)
+ledger_commands.app.command("restore")(ledger_keeping.restore)
 app.add_typer(ledger_commands.app, name="ledger")
 
 

@@ -1,5 +1,6 @@
 """The budget ledger: no release without a durable charge."""
 
+from adumbra.privacy.ledger.backup import backup_ledger, restore_ledger
 from adumbra.privacy.ledger.check import Verified
 from adumbra.privacy.ledger.export import verify_export
 from adumbra.privacy.ledger.files import tree_digest
@@ -29,9 +30,11 @@ __all__ = [
     "State",
     "Statement",
     "Verified",
+    "backup_ledger",
     "create_ledger",
     "memory_ledger",
     "open_ledger",
+    "restore_ledger",
     "tree_digest",
     "verify_export",
 ]

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 from pathlib import Path
 
 from adumbra.errors import LedgerError, VerificationFailed
@@ -91,6 +92,21 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """A new small file, whole or not there at all, flushed to disk; for everyone to read."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.link(draft, path)
+    finally:
+        draft.unlink()
+    flush(path.parent)
 
 
 def hash_bytes(value: bytes) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import inspect, select
+from sqlalchemy import Connection, inspect, select
 
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.grant import Grant, open_grant
@@ -261,6 +261,12 @@ class Ledger:
         """Write the log as JSON Lines or Parquet, by the name's ending; the public one names no one."""
         with self._store.read() as connection:
             write_export(connection, path, public=public)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """The tables as they stand at one moment, secrets included: for a backup and nothing else."""
+        with self._store.read() as connection:
+            yield connection
 
     # The tripwire
 

@@ -1,37 +1,45 @@
 """Make, open, or keep in memory: how a `Ledger` comes to be."""
 
 import os
+import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import URL, Connection, insert, inspect
 
 from adumbra.errors import InvalidInput
-from adumbra.privacy.ledger import files
+from adumbra.privacy.ledger import files, journal
+from adumbra.privacy.ledger import store as stores
 from adumbra.privacy.ledger.chain import GENESIS, LOGS, Chain
 from adumbra.privacy.ledger.ledger import Ledger
 from adumbra.privacy.ledger.model import FORMAT, create_all, heads, keys
 from adumbra.privacy.ledger.store import Store, check_file, parse_location
 
+Fill = Callable[[Connection], None]  # writes the rows of a new ledger into its empty tables
+
 
 def create_ledger(location: str | Path) -> Ledger:
     """Make a new ledger: SQLite at a path (mode 0600), or PostgreSQL; never over an existing one."""
+    return make_ledger(location, _write_keys)
+
+
+def make_ledger(location: str | Path, fill: Fill) -> Ledger:
+    """Tables, guards and first rows in one transaction; a crash or an error leaves no ledger."""
     url = parse_location(location)
     if url.get_backend_name() == "postgresql":
         store = Store(url)
-        _initialise(store)
+        _initialise(store, fill)
         return Ledger(store)
     final = Path(str(url.database))
-    if os.path.lexists(final):
-        raise InvalidInput(f"ledger={final}: exists already; open it or choose another name")
-    if not final.parent.is_dir():
-        raise InvalidInput(f"ledger={final}: its folder does not exist")
+    require_new(final)
     # Made under a passing name and then linked, so that a crash leaves no half-made ledger.
-    draft = final.with_name(f".{final.name}.{os.getpid()}.new")
+    draft = final.with_name(f".{final.name}.{secrets.token_hex(8)}.new")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:
+        journal.require_sharing(draft)
         store = Store(URL.create("sqlite", database=str(draft)))
-        _initialise(store)
+        _initialise(store, fill)
         store.close()
         os.link(draft, final)
     finally:
@@ -40,38 +48,49 @@ def create_ledger(location: str | Path) -> Ledger:
     return open_ledger(final)
 
 
+def require_new(path: Path) -> None:
+    """Nothing may stand where a new ledger goes, and its folder must be there."""
+    if os.path.lexists(path):
+        raise InvalidInput(f"ledger={path}: exists already; open it or choose another name")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"ledger={path}: its folder does not exist")
+
+
 def open_ledger(location: str | Path) -> Ledger:
-    """Open a ledger that exists."""
+    """Open a ledger that exists; the write-ahead log of an earlier version is moved into it."""
     url = parse_location(location)
     check_file(url)
+    if url.get_backend_name() == "sqlite":
+        journal.convert(Path(str(url.database)), stores.BUSY_SECONDS)
     return Ledger(Store(url))
 
 
 def memory_ledger() -> Ledger:
     """A ledger that lives and dies with this object: for estimators that were given none."""
     store = Store(URL.create("sqlite"))
-    _initialise(store)
+    _initialise(store, _write_keys)
     return Ledger(store)
 
 
-def _initialise(store: Store) -> None:
-    """Tables, guards, keys and the first event, in one transaction."""
+def _initialise(store: Store, fill: Fill) -> None:
+    """Tables, guards and first rows, in one transaction."""
     try:
         with store.write() as connection:
-            _require_new(connection)
+            _require_none(connection)
             create_all(connection)
-            _write_keys(connection)
+            fill(connection)
     except BaseException:
         store.close()
         raise
 
 
-def _require_new(connection: Connection) -> None:
+def _require_none(connection: Connection) -> None:
     if inspect(connection).has_table(keys.name):
         raise InvalidInput("ledger: exists already; open it")
 
 
 def _write_keys(connection: Connection) -> None:
+    """Fresh keys and the first event."""
     signing_key = Ed25519PrivateKey.generate()
     secret = os.urandom(32)
     ledger, public_key = os.urandom(16).hex(), signing_key.public_key().public_bytes_raw().hex()

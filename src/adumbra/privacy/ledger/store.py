@@ -21,6 +21,7 @@ from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from adumbra.errors import InvalidInput, LedgerError
+from adumbra.privacy.ledger import journal
 
 BUSY_SECONDS = 60
 _WRITE = "adumbra_write"
@@ -99,6 +100,7 @@ class Store:
                 self._url, pool_pre_ping=True, isolation_level="READ COMMITTED", **quiet
             )
             event.listen(engine, "connect", _durable_postgres)
+            event.listen(engine, "begin", _begin_postgres)
             return engine
         if self._memory:
             arguments: dict[str, object] = {"check_same_thread": False}
@@ -107,7 +109,7 @@ class Store:
             engine = create_engine(self._url, connect_args={"timeout": BUSY_SECONDS}, **quiet)
         event.listen(engine, "connect", _durable_sqlite)
         if not self._memory:
-            event.listen(engine, "connect", _require_wal)
+            event.listen(engine, "connect", _require_one_file)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
 
@@ -147,30 +149,31 @@ def _raise_alone(fault: LedgerError) -> NoReturn:
 
 
 def _durable_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    """Per connection: no implicit transactions, WAL, every commit flushed to disk."""
+    """Per connection: no implicit transactions, every commit flushed, with its folder (EXTRA)."""
     connection.isolation_level = None
-    for pragma in (
-        "journal_mode = WAL",
-        "synchronous = FULL",
-        "foreign_keys = ON",
-        "trusted_schema = OFF",
-    ):
+    for pragma in ("synchronous = EXTRA", "foreign_keys = ON", "trusted_schema = OFF"):
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _require_wal(connection: sqlite3.Connection, _record: object) -> None:
-    """Refuse a file system on which SQLite cannot share a write-ahead log, as on most network drives."""
-    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+def _require_one_file(connection: sqlite3.Connection, _record: object) -> None:
+    """No write-ahead log: a copy of the ledger's file has every charge that was committed."""
+    try:
+        journal.require_mode(connection, "delete")
+    except BaseException:
         connection.close()
-        raise LedgerError(
-            "ledger: this file system cannot hold a ledger; use a local disk or PostgreSQL"
-        )
+        raise
 
 
 def _begin_sqlite(connection: Connection) -> None:
     """SQLAlchemy's documented recipe: begin by hand, with the write lock when we mean to write."""
     write = connection.get_execution_options().get(_WRITE, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _begin_postgres(connection: Connection) -> None:
+    """A reading sees one moment, although others write meanwhile."""
+    if not connection.get_execution_options().get(_WRITE, False):
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
 
 def _durable_postgres(connection: object, _record: object) -> None:
@@ -214,17 +217,10 @@ def check_file(url: URL) -> None:
     path = Path(str(url.database))
     if not path.is_file():
         raise InvalidInput(f"ledger={path}: no such file; make one with `adumbra ledger init`")
-    if not _is_sqlite(path):  # before its mode: nobody shall change that of a stranger's file
+    if not os.access(path, os.R_OK):
+        raise InvalidInput(f"ledger={path}: cannot be read (Permission denied)")
+    if not journal.is_database(path):  # before its mode: nobody shall change that of a stranger's file
         raise InvalidInput(f"ledger={path}: is not a ledger; name the file that `ledger init` made")
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         raise InvalidInput(f"ledger={path}: mode {mode:04o} lets others read it; run chmod 600 on it")
-
-
-def _is_sqlite(path: Path) -> bool:
-    """Whether a file begins as every SQLite database does."""
-    try:
-        with path.open("rb") as file:
-            return file.read(16) == b"SQLite format 3\0"
-    except OSError as error:
-        raise InvalidInput(f"ledger={path}: cannot be read ({error.strerror})") from None
