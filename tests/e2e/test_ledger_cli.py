@@ -149,6 +149,27 @@ def test_a_card_that_was_changed_is_not_the_one_that_was_sealed(book, tmp_path):
         ledger("verify", "--ledger", book, "--against", str(tmp_path / "card.json"))
 
 
+@pytest.mark.parametrize("change", ["swapped", "missing", "added"])
+def test_a_release_whose_card_is_in_the_books_but_not_its_rows(book, tmp_path, change):
+    release(book, tmp_path / "out")
+    release(book, tmp_path / "other")
+    rows = tmp_path / "out" / "data" / "data.parquet"
+    if change == "swapped":
+        rows.write_bytes((tmp_path / "other" / "data" / "data.parquet").read_bytes())
+    elif change == "missing":
+        rows.unlink()
+    else:
+        (tmp_path / "out" / "data" / "more.parquet").write_bytes(b"")
+    for words in (
+        ("verify", "--ledger", book),
+        ("restore", str(tmp_path / "kept.db"), str(tmp_path / "again.db")),
+    ):
+        if words[0] == "restore":
+            ledger("backup", words[1], "--ledger", book)
+        with pytest.raises(VerificationFailed, match=r"data/(data|more)\.parquet: "):
+            ledger(*words, "--against", str(tmp_path / "out"))
+
+
 def test_a_card_of_another_ledger_or_none(book, tmp_path):
     release(book, tmp_path / "out")
     create_ledger(tmp_path / "other.db").close()

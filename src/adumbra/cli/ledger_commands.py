@@ -132,7 +132,10 @@ def verify(
     ledger: Location,
     against: Annotated[
         Path | None,
-        typer.Option("--against", help="A release, its card.json, or a head kept by `head --json`."),
+        typer.Option(
+            "--against",
+            help="A release (verified, too), a card.json alone, or a head kept by `head --json`.",
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -283,18 +286,22 @@ def _print(statement: "Statement") -> None:
 
 
 def read_card(path: Path) -> tuple[dict[str, Any], str | None]:
-    """A card and its digest, or a ledger's head, which has none."""
+    """A card and its digest, or a ledger's head, which has none; a whole release is verified."""
     from adumbra.errors import InvalidInput
 
-    file = path / "card.json" if path.is_dir() else path
+    if path.is_dir():
+        from adumbra.release.storage import verify as verify_release
+
+        checked = verify_release(path)
+        return checked.card, checked.digest
     try:
-        raw = file.read_bytes()
+        raw = path.read_bytes()
         card = json_module.loads(raw)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"against={file}: not a readable card or head") from error
+        raise InvalidInput(f"against={path}: not a readable card or head") from error
     if not isinstance(card, dict) or "ledger" not in card:
         raise InvalidInput(
-            f"against={file}: neither a card nor a head; give a release or what `head --json` prints"
+            f"against={path}: neither a card nor a head; give a release or what `head --json` prints"
         )
     return card, None if isinstance(card["ledger"], str) else hashlib.sha256(raw).hexdigest()
 

@@ -37,7 +37,7 @@ def restore(
     ],
     json: AsJson = False,
 ) -> None:
-    """Make the ledger again from a backup; one that lacks the kept head would forget charges: refused."""
+    """Make the ledger again from a backup; one that lacks the kept head is refused: it lost charges."""
     from adumbra.privacy.ledger import restore_ledger
 
     card, digest = read_card(against)
