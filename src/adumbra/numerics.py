@@ -49,16 +49,17 @@ def coarsen(value: Lattice, exponent: int) -> Lattice:
     """Round an exact value to the coarser grid 2**exponent (halves go up); a finer grid changes nothing.
 
     Each coordinate moves by at most half a grid step, so two neighbours' difference grows by at most
-    one step a coordinate: g sqrt(D) in L2, g D in L1 (`coarsening_upper`).
+    one step per coordinate: g sqrt(D) in L2, g D in L1 (docs/theory.md T4). Whoever calibrates noise for
+    the rounded value adds that to the sensitivity.
     """
     shift = exponent - value.exponent
     if shift <= 0:
         return value
-    if shift > 62:
+    if shift > 63:  # below half a step, whatever the units are
         return Lattice(np.zeros_like(value.units), exponent)
     half = np.int64(1) << np.int64(shift - 1)
     # floor((u + half) / 2^shift) without the overflow of u + half near the int64 edge
-    floor, low = value.units >> shift, value.units & ((np.int64(1) << np.int64(shift)) - 1)
+    floor, low = value.units >> shift, value.units & np.int64(2**shift - 1)
     return Lattice(floor + (low >= half), exponent)
 
 

@@ -28,23 +28,23 @@ def test_a_lattice_value_is_exact():
     assert value.grid == 2.0**-10
 
 
-@pytest.mark.parametrize("shift", [1, 2, 7, 40, 62])
+@pytest.mark.parametrize("shift", [1, 2, 7, 40, 62, 63, 64, 65])
 def test_coarsen_rounds_to_nearest_with_halves_up(shift):
     rng = np.random.default_rng(shift)
-    edge = np.array(
-        [-(2**62), 2**62 - 1, 0, 2 ** (shift - 1), -(2 ** (shift - 1)), 2 ** (shift - 1) - 1]
-    )
-    units = np.concatenate([edge, rng.integers(-(2**62), 2**62, 500)])
+    half = 2 ** min(shift - 1, 62)
+    edge = np.array([-(2**63), 2**63 - 1, -(2**62), 2**62 - 1, 0, half, -half, half - 1])
+    units = np.concatenate([edge, rng.integers(-(2**63), 2**63 - 1, 500)])
     got = coarsen(Lattice(units, -30), -30 + shift)
     want = [math.floor(Fraction(int(u), 2**shift) + Fraction(1, 2)) for u in units]
     assert got.exponent == -30 + shift
     assert got.units.tolist() == want
 
 
-def test_coarsen_to_a_finer_grid_keeps_the_value_and_beyond_62_bits_gives_zero():
+def test_coarsen_to_a_finer_grid_keeps_the_value_and_beyond_63_bits_gives_zero():
     value = Lattice(np.array([5, -7]), 0)
     assert coarsen(value, -3) is value
     assert coarsen(value, 63).units.tolist() == [0, 0]
+    assert coarsen(value, 200).units.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("x", [2.0, 3.0, 0.1, 1e-300, 1e300, 4.0, 0.0])
