@@ -139,7 +139,7 @@ def test_the_bounds_are_the_closed_forms_where_there_are_some():
     for p1, p2 in SHAPES:
         lda = p1 * (1 + p2) + (p1 * p1 // 4) / 2 + p2 * (p2 + 1) + 2
         assert joint_l1(box_shape(p1, p2, 2), REPLACE) == pytest.approx(lda)
-    assert joint_l1(box_shape(5, 5, 2), REPLACE) == 65  # Adult; mechanisms.md prints 65.1, its bound
+    assert joint_l1(box_shape(5, 5, 2), REPLACE) == 65  # Adult; docs/theory.md T9 bounds it by 65.1
 
 
 @pytest.mark.parametrize("classes", [False, True])

@@ -1,4 +1,4 @@
-"""Attack every constant of mechanisms.md 1.2: never exceeded, and nearly reached."""
+"""Attack every constant of docs/theory.md T5 to T8: never exceeded, and nearly reached."""
 
 import numpy as np
 import pytest
@@ -120,6 +120,6 @@ def test_a_row_that_joins_a_class_never_exceeds_and_reaches_the_bound(p):
 
 @pytest.mark.parametrize("p", [3, 4, 10, 50])
 def test_the_published_bound_is_violated(p):
-    """RON-Gauss Lemma 4 prints 2 sqrt(p) for the whole matrix; an explicit pair moves it further."""
+    """RON-Gauss Lemma 4 prints 2 sqrt(p) for the whole matrix; a pair moves it further (E12)."""
     x, y = (r.units[0] / 2**ROW_BITS for r in map(row, two_type_pair(p)))
     assert np.abs(np.outer(x, x) - np.outer(y, y)).sum() > 2 * np.sqrt(p)

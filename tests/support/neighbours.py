@@ -1,4 +1,4 @@
-"""Worst-case neighbouring rows for the sensitivities of mechanisms.md 1.2."""
+"""Worst-case neighbouring rows for the sensitivities of docs/theory.md T5, T6, T7."""
 
 import numpy as np
 

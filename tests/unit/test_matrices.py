@@ -60,7 +60,7 @@ def test_haar_columns_are_orthonormal_after_their_factor_is_taken_out():
     assert plain.family == "orthonormal"
     for values in (scaled, plain.to_float()):
         assert np.max(np.abs(values.T @ values - np.eye(K))) < 1e-5
-    # The first column of a Haar matrix is uniform on the sphere: no preferred direction (E17).
+    # A Haar matrix's first column is uniform: no preferred direction (docs/theory.md E17).
     columns = [
         matrices.orthonormal_matrix(D, 1, matrix_seed=seed).to_float()[:, 0].sum() / np.sqrt(D)
         for seed in range(300)

@@ -355,7 +355,7 @@ def test_the_plan_shows_noise_to_signal_and_picks_the_dimension_by_the_public_ru
 
 
 def test_noise_to_signal_of_the_papers_table():
-    """Mechanisms.md: GFE's size, p=10, eps 0.7: at most .06 pure and .021 Gaussian (published .435)."""
+    """GFE's size, p=10, eps 0.7: at most .06 pure and .021 Gaussian; docs/explanation/ron-gauss.md."""
     wide = Schema.numeric(301, -1.0, 1.0, rows=27_936)
     for delta, most in ((0.0, 0.06), (1e-6, 0.021)):
         config = RONGaussConfig(

@@ -1,6 +1,7 @@
 """The planted bugs, each with the case that must show it.
 
-Most were found in published code or papers (reliability.md of the design lists where).
+Most were found in published code or papers: docs/theory.md lists the errata of those that we rebuilt,
+docs/explanation/pitfalls.md what went wrong elsewhere.
 """
 
 from collections.abc import Callable

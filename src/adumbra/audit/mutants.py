@@ -15,7 +15,7 @@ from adumbra.errors import InvalidInput
 
 __all__ = ["EPSILON", "MUTANTS", "Mutant", "Verdict", "find", "sound_hosts", "try_mutants"]
 
-EPSILON = 8.0  # where an attack sees a shortfall of a few per cent (reliability.md 1.5)
+EPSILON = 8.0  # where an attack sees a shortfall of a few per cent (docs/theory.md T16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

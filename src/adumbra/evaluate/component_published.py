@@ -1,10 +1,11 @@
 """NOT FOR RELEASE: PCA and LDA publishing with the noise of the paper, and its baselines.
 
 Every function whose name ends in `_not_private` gives a scale or rows without the guarantee that the
-paper claims: its sensitivity for categories is exceeded by explicit pairs of rows, and LDA divides by
-exact class sizes. All noise here comes from a seeded generator in floats, so nothing that this module
-makes is private, whatever its scale. DiffGen, the paper's rival, is not rebuilt: it needs taxonomy trees
-that the paper does not print, and a stand-in under its name would say nothing about it.
+paper claims: its sensitivity for categories is exceeded by explicit pairs of rows (docs/theory.md E25),
+and LDA divides by exact class sizes (docs/theory.md E27). All noise here comes from a seeded generator
+in floats, so nothing that this module makes is private, whatever its scale. DiffGen, the paper's rival,
+is not rebuilt: it needs taxonomy trees that the paper does not print, and a stand-in under its name
+would say nothing about it.
 """
 
 import math

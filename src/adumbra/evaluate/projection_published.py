@@ -1,8 +1,8 @@
 """NOT FOR RELEASE: DPPro and JL + Laplace with the noise of the papers, to be compared with ours.
 
 Every function whose name ends in `_not_private` gives a scale without the guarantee that its paper
-claims for it; docs/explanation/projections.md says why. The noise here comes from a seeded generator, so
-nothing that this module makes is private, whatever its scale.
+claims for it; docs/theory.md says why (E1 to E3, E20 to E22). The noise here comes from a seeded
+generator, so nothing that this module makes is private, whatever its scale.
 """
 
 import math

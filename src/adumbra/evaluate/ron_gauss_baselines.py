@@ -2,8 +2,8 @@
 
 Everything here works on exact float arrays outside the ledger: it is for comparing utility on data that
 may be looked at. `as_published_not_private` uses the paper's scale, which is too small from p = 3 on
-(mechanisms.md E12) and whose class sizes leak (E16). The other baselines use the right constants with
-float noise, which is no guarantee either.
+(docs/theory.md E12) and whose class sizes leak (docs/theory.md E16). The other baselines use the right
+constants with float noise, which is no guarantee either.
 
 Each function takes unit-ball rows and class codes and returns synthetic (rows, codes) in some space,
 with a function that maps test rows into it.

@@ -8,7 +8,7 @@ a is the difference of the two encoded rows. Gaussian noise has kappa = 0, Lapla
 different pairs share the matrix and are not independent; an interval holds for one pair at a time.
 
 Reference   Kenthapadi et al. 2013; Xu et al. 2017 (Algorithm 2, Theorem 3); Dhaliwal et al. 2019, whose
-            Claim 7 is corrected here (docs/explanation/projections.md).
+            Claim 7 is corrected here (docs/theory.md T15, E22).
 """
 
 import math

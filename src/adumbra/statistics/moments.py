@@ -64,7 +64,7 @@ def sum_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivi
 
 
 def gram_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivity:
-    """The upper triangle of the Gram in L1, and the Gram in Frobenius norm (mechanisms.md 1.2).
+    """The upper triangle of the Gram in L1, and the Gram in Frobenius norm (docs/theory.md T6, T7).
 
     add-remove    L1 (p+1)/2 B^2,    F  B^2
     replace-one   L1 min(sqrt(p(p+3)/2), p/sqrt2 + 1) B^2,    F  sqrt2 B^2
