@@ -22,6 +22,9 @@ CLIP_BITS = 22  # a clipped projected row is held in units of about radius * 2^-
 _SHRINK = 1.0 - 2.0**-12  # one step of "scaled down until it holds"
 
 
+_SILENT = np.errstate(all="ignore")  # a warning would tell of a cell; the integer check needs none
+
+
 @dataclass(frozen=True, slots=True)
 class BoundedRows:
     """Integer rows (held in float64, so that BLAS sums them exactly) with sum z^2 <= limit, each."""
@@ -40,6 +43,7 @@ class BoundedElements:
     half_width: int = 2 ** (ROW_BITS - 1)
 
 
+@_SILENT
 def bound_rows(x: Array, norm: float, *, labels: Ints | None = None, owned: bool = False) -> BoundedRows:
     """Divide rows by their public norm bound, shorten the longer ones, put them on the lattice.
 
@@ -52,6 +56,7 @@ def bound_rows(x: Array, norm: float, *, labels: Ints | None = None, owned: bool
     return BoundedRows(units=units, norm=norm, labels=labels)
 
 
+@_SILENT
 def bound_elements(x: Array) -> BoundedElements:
     """Put encoded cells of [-1/2, 1/2] on the lattice, each bounded by itself (no row is looked at)."""
     half = 2.0 ** (ROW_BITS - 1)
@@ -104,6 +109,7 @@ def project(rows: BoundedRows | BoundedElements, matrix: PublicMatrix) -> Array:
     return exact
 
 
+@_SILENT
 def clip_projected(exact: Array, exponent: int, radius: float) -> Lattice:
     """Shorten exact rows (integers on 2**exponent) to the radius, on a lattice of radius * 2^-22 or so.
 

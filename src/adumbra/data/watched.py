@@ -33,7 +33,9 @@ class WatchedSource(SourceView):
         limits = np.array([(c.limits[0], max(c.limits[1], c.fill)) for c in columns]).reshape(-1, 2)
         self._lower = limits[:, 0]
         widths = limits[:, 1] - limits[:, 0]
-        self._scale = np.divide(2.0**ROW_BITS, widths, out=np.zeros(len(widths)), where=widths > 0)
+        with np.errstate(all="ignore"):
+            scale = np.divide(2.0**ROW_BITS, widths, out=np.zeros(len(widths)), where=widths > 0)
+        self._scale = np.where(np.isfinite(scale), scale, 0.0)  # of bounds that are nearly one number
 
     @property
     def schema(self) -> Schema:
