@@ -7,7 +7,7 @@ was sealed can be published later (`ledger resume`), and nothing is drawn twice 
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, open_ledger
 from adumbra.release.artifact import Release
-from adumbra.release.card import Card, build_card, require_about
+from adumbra.release.card import Card, build_card, require_about, stamped
 from adumbra.release.place import LONGEST_ENTRY, require_place, staged_at
 from adumbra.release.storage import date_files, load, require_card, write_staged
 from adumbra.report.page import render
@@ -38,6 +38,10 @@ from adumbra.version import __version__
 Config = (
     DPProConfig | JLLaplaceConfig | LDAConfig | MomentsConfig | PCAConfig | RONGaussConfig | TopKConfig
 )
+
+# How a paid entry becomes a grant: from the ledger, the entry and the purposes of its plan. `release`
+# has `Ledger.draw` and takes no other; the auditor calls `_transact` with its own.
+OpenGrant = Callable[[Ledger, str, tuple[str, ...]], Grant]
 
 LIMITS = (
     "The guarantee covers this folder; whatever else is published about the same people adds to it.",
@@ -167,7 +171,37 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
     InvalidInput or BudgetRefused, before anything is charged. What stops it after the charge carries a
     note on which ledger entry stays charged, and what can be done.
     """
-    target = Path(out)
+    _transact(
+        data,
+        config,
+        schema=schema,
+        ledger=ledger,
+        population=population,
+        out=Path(out),
+        engine=engine,
+        about=about,
+        before_dp=before_dp,
+        open_grant=Ledger.draw,
+    )
+    published = load(out)
+    date_files(Path(out))  # reading it set the times of access
+    return published
+
+
+def _transact(  # noqa: PLR0913 - as `release`
+    data: object,
+    config: Config,
+    *,
+    schema: Schema | str | Path,
+    ledger: str | Path | Ledger,
+    population: str,
+    out: Path,
+    engine: Engine | None,
+    about: Mapping[str, object] | None,
+    before_dp: str,
+    open_grant: OpenGrant,
+) -> None:
+    """All of `release` but reading it back; a release under a grant with a known secret is stamped."""
     source = WatchedSource(open_source(data, as_schema(schema)))
     planned = plan(config, source.schema)
     pin = source.pin()
@@ -178,7 +212,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
             schema=source.schema,
             ledger=book,
             population=population,
-            out=target,
+            out=out,
             engine=engine,
             about=about,
             before_dp=before_dp,
@@ -190,7 +224,7 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
         }
         entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
         with _told_where_it_stands(book, entry):
-            grant = book.draw(entry, planned.purposes)
+            grant = open_grant(book, entry, planned.purposes)
             fingerprint = book.fingerprint(source.watched_columns)
             source.see = fingerprint.update
             draft = draw(source, config, engine=engine or LocalEngine(), grant=grant)
@@ -199,7 +233,9 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
             card = _card(
                 config, planned, source.schema, about=people, before_dp=before_dp, paid=paid, draft=draft
             )
-            staged = staged_at(target, entry)
+            if grant.not_private:
+                card = stamped(card)
+            staged = staged_at(out, entry)
             digest = write_staged(
                 staged, tables=draft.tables, arrays=draft.arrays, card=card, page=render
             )
@@ -210,12 +246,9 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
             if source.is_seen:
                 book.record_fingerprint(entry, fingerprint)
             book.seal(entry, staged=staged, digest=digest)
-            book.publish(entry, target)
+            book.publish(entry, out)
             book.commit(entry)
-    target.chmod(0o755)  # staged and published as the owner's own; readable once it is committed
-    published = load(target)
-    date_files(target)  # reading it set the times of access
-    return published
+    out.chmod(0o755)  # staged and published as the owner's own; readable once it is committed
 
 
 def _card(  # noqa: PLR0913 - one keyword a part of the card

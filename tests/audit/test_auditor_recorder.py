@@ -11,13 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adumbra.audit.pairs import Case, item_table
-from adumbra.audit.planted import plant, sensitivity
+from adumbra.audit.planted import sensitivity
 from adumbra.audit.recorder import exceedances, record_pair
 from adumbra.audit.replay_kinds import ITEMS, kinds
 from adumbra.mechanisms import dppro, jl_laplace, lda, moments, pca, ron_gauss, topk
 from adumbra.relations import Neighbours
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.box_moments import BoxMoments
+from support.planting import plant
 from support.topk import full
 
 MODULES = {

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from adumbra import workflow
 from adumbra.audit import replay
-from adumbra.audit.planted import altered_release, plant, with_fact
+from adumbra.audit.planted import altered_release, with_fact
 from adumbra.audit.replay_kinds import NAME, POPULATION, families, kinds, neighbours
 from adumbra.cli import main as cli
 from adumbra.mechanisms import ron_gauss
+from adumbra.privacy.ledger import Ledger
 from adumbra.privacy.ledger.chain import Chain
+from support.planting import plant
 from support.topk import full
 
 PAIRS = full(30, 1000)
@@ -20,8 +23,12 @@ COMMAND_PAIRS = full(3, 100)
 KINDS = {kind.name: kind for kind in kinds()}
 
 
-def through_the_command(folder, kind):
-    """`adumbra release` in this process, from its folder; returns the exit code."""
+def through_the_command(run):
+    """`adumbra release` in this process, from its folder; returns the exit code.
+
+    It takes no grant, so the replay's is planted, and a card without the stamp that would stop it.
+    """
+    kind = run.kind
     config = kind.config()
     arguments = [
         "adumbra",
@@ -38,11 +45,12 @@ def through_the_command(folder, kind):
         arguments += ["-o", f"{name}={value}"]
     before, argv = Path.cwd(), sys.argv
     try:
-        os.chdir(folder)
+        os.chdir(run.folder)
         sys.argv = arguments
-        cli.main()
+        with plant([(Ledger, "draw", run.open_grant), (workflow, "stamped", lambda card: card)]):
+            cli.main()
     except SystemExit as stop:
-        return stop.code
+        return stop.code, ""
     finally:
         os.chdir(before)
         sys.argv = argv
@@ -73,10 +81,17 @@ def test_nothing_that_leaves_depends_on_one_row(kind, folder, record_property):
 
 
 @pytest.mark.parametrize("name", ["dppro/element", "ron-gauss-mixture/add-remove"])
-def test_the_command_shows_nothing_of_one_row(name, tmp_path):
-    kind = KINDS[name]
+def test_the_command_shows_nothing_of_one_row(name, tmp_path, capfd):
+    kind, said = KINDS[name], []
+
+    def streams():
+        said.append(capfd.readouterr())
+        return tuple(said[-1])
+
     for first, second, _ in neighbours(kind, COMMAND_PAIRS, 99):
-        assert replay.compare(tmp_path, kind, (first, second), act=through_the_command) == []
+        pair = (first, second)
+        assert replay.compare(tmp_path, kind, pair, act=through_the_command, streams=streams) == []
+    assert sum("check     adumbra verify release" in one.out for one in said) == 2 * COMMAND_PAIRS
 
 
 def test_a_leak_into_the_card_is_seen(tmp_path):
@@ -89,9 +104,9 @@ def test_a_leak_into_the_card_is_seen(tmp_path):
     assert "release/card.html differs" in found
 
 
-def size_of(folder, kind):
+def size_of(run):
     """Something about the private rows."""
-    return (folder / kind.data_name).stat().st_size
+    return (run.folder / run.kind.data_name).stat().st_size
 
 
 LEAKS = {
@@ -105,23 +120,26 @@ LEAKS = {
 
 
 @pytest.mark.parametrize("channel", LEAKS)
-def test_a_leak_is_seen_wherever_it_leaves(channel, tmp_path):
+def test_a_leak_is_seen_wherever_it_leaves(channel, tmp_path, capfd):
     kind = KINDS["ron-gauss-public/add-remove"]
 
-    def act(folder, kind):
-        code = replay.release_through_workflow(folder, kind)
-        LEAKS[channel](folder, size_of(folder, kind))
-        return code
+    def act(run):
+        done = replay.release_through_workflow(run)
+        LEAKS[channel](run.folder, size_of(run))
+        return done
 
-    first, second, _ = next(neighbours(kind, 2))
-    assert f"{channel} differs" in replay.compare(tmp_path, kind, (first, second), act=act)
+    pair = next(neighbours(kind, 2))[:2]
+    found = replay.compare(tmp_path, kind, pair, act=act, streams=lambda: tuple(capfd.readouterr()))
+    assert f"{channel} differs" in found
 
 
 def test_an_exit_code_that_tells_is_seen(tmp_path):
     kind = KINDS["ron-gauss-public/add-remove"]
     first, second, _ = next(neighbours(kind, 2))
-    found = replay.compare(tmp_path, kind, (first, second), act=size_of)
+    found = replay.compare(tmp_path, kind, (first, second), act=lambda run: (size_of(run), ""))
     assert "code differs" in found
+    found = replay.compare(tmp_path, kind, (first, second), act=lambda run: (0, str(size_of(run))))
+    assert "words differs" in found
 
 
 def test_a_private_line_in_the_public_ledger_is_seen(tmp_path):

@@ -5,6 +5,7 @@ import dataclasses
 import pickle  # noqa: TID251  (to see that it is refused)
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -56,6 +57,19 @@ def test_secrets_are_fresh():
     assert len(secrets) == 100
     assert {len(secret) for secret in secrets} == {32}
     assert a_grant().key("rows").words("samples", 1) != a_grant().key("rows").words("samples", 1)
+
+
+def test_a_grant_takes_no_secret_from_anybody():
+    with pytest.raises(TypeError, match="secret"):
+        Grant("entry-1", GUARANTEE, ("rows",), "head", secret=keys.Secret(bytes(32)))
+    with pytest.raises(FrozenInstanceError):
+        a_grant().secret = keys.Secret(bytes(32))
+
+
+def test_a_step_is_what_it_draws():
+    drawn = []
+    assert a_grant().step("asked", lambda: drawn.append(1) or "labels", whole=True) == "labels"
+    assert drawn == [1]
 
 
 def test_keys_repeat_within_a_grant():

@@ -87,6 +87,45 @@ def test_calls_that_depend_on_the_data_are_found():
     )
 
 
+def stepping(own, exact, *, whole):
+    """A step with a draw inside, and one more draw outside."""
+
+    def draw():
+        return add_laplace(Lattice(exact, 0), 1.0, own.key("rows")).units
+
+    inside = own.step(("asked", *exact.tolist()), draw, whole=whole)
+    return inside, add_laplace(Lattice(exact, 0), 1.0, own.key("sums")).units
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_step_is_noted_and_replayed(whole):
+    record = NoiseRecord()
+    first = stepping(recording_grant(record, 3, GUARANTEE, PURPOSES), np.array([1, 2]), whole=whole)
+    assert [asked for asked, _ in record.steps] == [("asked", 1, 2)]
+    assert record.fault() == f"noise calls on the table only: {record.unmatched()}"
+    for again in (record.followed(), record.followed()):
+        own = replaying_grant(again, 3, GUARANTEE, PURPOSES)
+        second = stepping(own, np.array([5, 2]), whole=whole)
+        assert all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
+        assert again.steps_again == [("asked", 5, 2)]
+        # what is inside a whole step is replayed with it, and so met by nothing
+        assert {pair.purpose for pair in again.pairs} == ({"sums"} if whole else {"rows", "sums"})
+        assert again.fault() is None
+
+
+def test_steps_that_depend_on_the_data_are_found():
+    record = NoiseRecord()
+    recording_grant(record, 3, GUARANTEE, PURPOSES).step("labels", list)
+    assert record.followed().fault() == "noise calls on the table only: ()"
+    own = replaying_grant(record.followed(), 3, GUARANTEE, PURPOSES)
+    with pytest.raises(VerificationFailed, match="step 1: on the neighbour only"):
+        own.step(1, list)  # another kind of step
+    own = replaying_grant(record.followed(), 3, GUARANTEE, PURPOSES)
+    own.step("labels", list)
+    with pytest.raises(VerificationFailed, match="step 2: on the neighbour only"):
+        own.step("labels", list)
+
+
 def test_recorded_keys_obey_the_rules_of_keys():
     record = NoiseRecord()
     for own in (

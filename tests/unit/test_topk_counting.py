@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ def silent(halves, epsilon):
 def test_without_noise_the_scan_stops_where_the_tail_meets_its_target():
     tail = np.array([90, 60, 30, 10, 5, 1])
     for target, expected in ((100.0, 1), (45.0, 3), (5.5, 5), (1.25, 6), (0.1, 6), (2.0**80, 1)):
-        chosen = choose_length(tail, np.full(6, target), 1.0, thresholds=silent, columns=silent)
+        chosen = choose_length(
+            tail, np.full(6, target), 1.0, partial(label_columns, thresholds=silent, columns=silent)
+        )
         assert chosen == expected
 
 

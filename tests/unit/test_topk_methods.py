@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from adumbra.errors import InvalidInput, Unsupported
-from adumbra.mechanisms.topk import Method, TopKConfig, methods, plan
+from adumbra.mechanisms.topk import Method, TopKConfig, plan, svt
 from adumbra.mechanisms.topk.counting import NoisyCounts, count_noise
 from adumbra.mechanisms.topk.methods import filled, midway, pfm, zones
 from adumbra.mechanisms.topk.release import prepare_run
 from adumbra.numerics import Lattice
-from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
+from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import Norm
 from support.topk import DirectEngine, item_source, market, release_of
@@ -214,10 +214,10 @@ def test_a_budget_that_ends_inside_a_block_is_filled_up_in_noisy_order(monkeypat
 
         return draw
 
-    monkeypatch.setattr(methods, "drawing", silent)
+    monkeypatch.setattr(svt, "drawing", silent)
     source = item_source(market(), 30)
     config = TopKConfig(k=2, epsilon=1.0, method="tps-pfm")
-    run = prepare_run(source, config, engine=DirectEngine(), grant=None)
+    run = prepare_run(source, config, engine=DirectEngine(), grant=fixed_grant(0, None, ("unused",)))
     exact, zone = np.array([10, 0, 9, 8]), np.array([7, 3, 5, 1])
     accepted = pfm(run, exact, midway(exact, 2), zone, 2)
     assert accepted.tolist() == [7]  # 9 and 8 lie above the threshold too, and are never looked at

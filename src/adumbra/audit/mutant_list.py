@@ -18,7 +18,7 @@ from adumbra.data.encode import Encoder
 from adumbra.mechanisms import box_release, dppro, jl_laplace, lda, pca, projected, ron_gauss
 from adumbra.mechanisms import moments as synthesizer
 from adumbra.mechanisms.ron_gauss import draw, scales
-from adumbra.mechanisms.topk import methods, phases
+from adumbra.mechanisms.topk import methods, phases, svt
 from adumbra.privacy import grant as grants
 from adumbra.privacy import recorded_noise
 from adumbra.statistics import blocks, box_moments, class_sums, counts, histograms, moments
@@ -283,7 +283,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="thresholds of SVT without noise",
         check="replay",
         case="topk/svt/add-remove",
-        patches=lambda: [(methods, "label_columns", wrong.quiet_threshold)],
+        patches=lambda: [(svt, "label_columns", wrong.quiet_threshold)],
     ),
     Mutant(
         name="moments: histograms by sqrt(m) where a row leaves and another comes",

@@ -1,5 +1,7 @@
 """Planted bugs: the auditor is audited. Each mutant is set for one examination, and must be found.
 
+They are set in a process of their own (`alone`), never in this one.
+
 A mutant that no check sees is a hole in the audit; a finding where nothing is planted is a false alarm
 or a defect.
 """
@@ -7,13 +9,22 @@ or a defect.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from adumbra.audit import planted
+from adumbra.audit.alone import reports
 from adumbra.audit.cases import all_cases
 from adumbra.audit.checks import ATTACK_RUNS, Finding, examine
 from adumbra.audit.mutant_list import MUTANTS, Mutant
 from adumbra.errors import InvalidInput
 
-__all__ = ["EPSILON", "MUTANTS", "Mutant", "Verdict", "find", "sound_hosts", "try_mutants"]
+__all__ = [
+    "EPSILON",
+    "MUTANTS",
+    "Mutant",
+    "Verdict",
+    "chosen_mutants",
+    "find",
+    "sound_hosts",
+    "try_mutants",
+]
 
 EPSILON = 8.0  # where an attack sees a shortfall of a few per cent (docs/theory.md T16)
 
@@ -38,18 +49,18 @@ class Verdict:
         return tuple(dict.fromkeys(finding.check for finding in self.findings))
 
 
+def chosen_mutants(method: str | None) -> list[Mutant]:
+    """The mutants of one method, or all."""
+    return [one for one in MUTANTS if method is None or one.case.startswith(f"{method}/")]
+
+
 def try_mutants(
     runs: int = ATTACK_RUNS, method: str | None = None, *, thorough: bool = False
 ) -> Iterator[Verdict]:
     """Plant each bug in turn and examine its case, with the check that is there for it or with all."""
-    cases = {case.name: case for case in all_cases(EPSILON)}
-    for mutant in MUTANTS:
-        if method is not None and not mutant.case.startswith(f"{method}/"):
-            continue
-        host, only = mutant.host(cases), None if thorough else mutant.check
-        with planted.plant(mutant.patches()):
-            findings = tuple(examine(host, runs, only))
-        yield Verdict(mutant=mutant.name, case=mutant.case, check=mutant.check, findings=findings)
+    for report in reports("mutants", runs, method or "", thorough):
+        findings = tuple(Finding(**finding) for finding in report.pop("findings"))
+        yield Verdict(**report, findings=findings)
 
 
 def sound_hosts(runs: int = ATTACK_RUNS) -> Iterator[Verdict]:

@@ -1,8 +1,7 @@
 # ruff: noqa: ANN401 - a wrong version stands in for functions of many types
-"""Ways to plant a bug: patches (object, name, wrong version) that `plant` sets and takes back."""
+"""Ways to plant a bug: patches (object, name, wrong version), which the auditor's own process sets."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -26,19 +25,6 @@ from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.moments import symmetric
 
 Patch = tuple[object, str, object]
-
-
-@contextmanager
-def plant(patches: list[Patch]) -> Iterator[None]:
-    """Set the wrong versions, and take them back whatever happens."""
-    right = [getattr(place, name) for place, name, _ in patches]
-    try:
-        for place, name, wrong in patches:
-            setattr(place, name, wrong)
-        yield
-    finally:
-        for (place, name, _), old in zip(patches, right, strict=True):
-            setattr(place, name, old)
 
 
 def weaker_noise(factor: float) -> list[Patch]:

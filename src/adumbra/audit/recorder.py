@@ -19,8 +19,7 @@ import pyarrow as pa
 from scipy.special import expit, ndtri
 
 from adumbra.audit.pairs import Case
-from adumbra.audit.planted import plant
-from adumbra.audit.transcripts import Choice, StepPair, Steps, is_inside, watching
+from adumbra.audit.transcripts import Choice, StepPair, discrete, is_inside
 from adumbra.data.sources import Source, open_source
 from adumbra.engine.base import BatchT, Engine
 from adumbra.errors import VerificationFailed
@@ -110,17 +109,13 @@ def plan_of(case: Case) -> Plan:
 
 def record_pair(case: Case, seed: int = 0) -> Recorded:
     """Record the noise on the table, replay it on the neighbour."""
-    planned, record, steps = plan_of(case), NoiseRecord(), (Steps(), Steps())
+    planned, record = plan_of(case), NoiseRecord()
     known = (seed, planned.guarantee, planned.purposes)
-    with plant(watching(steps[0])):
-        draft = run_draft(case, case.before, recording_grant(record, *known))
-        first = parts_of(draft)
+    draft = run_draft(case, case.before, recording_grant(record, *known))
+    first = parts_of(draft)
     try:
-        with plant(watching(steps[1], steps[0])):
-            second, fault = parts_of(run_draft(case, case.after, replaying_grant(record, *known))), None
-        missing = record.unmatched() if not steps[0].sequences else ()
-        if missing or len(steps[0].steps) != len(steps[1].steps):
-            fault = f"noise calls on the table only: {missing}"
+        second = parts_of(run_draft(case, case.after, replaying_grant(record, *known)))
+        fault = record.fault()
     except VerificationFailed as error:
         second, fault = {}, str(error)
     return Recorded(
@@ -128,7 +123,10 @@ def record_pair(case: Case, seed: int = 0) -> Recorded:
         record=record,
         parts=(first, second),
         noise=draft.noise or planned.noise,
-        steps=tuple(StepPair(a, b) for a, b in zip(steps[0].steps, steps[1].steps, strict=False)),
+        steps=tuple(
+            StepPair(discrete(first), discrete(second))
+            for (first, _), second in zip(record.steps, record.steps_again, strict=False)
+        ),
         fault=fault,
     )
 

@@ -141,6 +141,11 @@ def kinds() -> list[Kind]:
     return made
 
 
+def chosen_kinds(method: str | None) -> list[Kind]:
+    """The kinds of one method, or all."""
+    return [kind for kind in kinds() if method in (None, kind.method)]
+
+
 def _synthesizers(
     schema: Schema, target: Schema
 ) -> list[tuple[str, str, Schema, dict[str, object], float]]:

@@ -14,22 +14,21 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from adumbra.audit.planted import Patch, plant
-from adumbra.mechanisms.topk import counting, joint, methods
+from adumbra.errors import VerificationFailed
+from adumbra.mechanisms.topk import joint, svt
 from adumbra.mechanisms.topk.config import Step
 from adumbra.mechanisms.topk.joint import JointLattice
 from adumbra.mechanisms.topk.svt import FINEST, Schedule, drawing
 from adumbra.numerics import Array, Ints, Lattice
 from adumbra.privacy import selection
 from adumbra.privacy.grant import Grant
-from adumbra.privacy.guarantee import pure
-from adumbra.privacy.keys import NoiseKey, Words
-from adumbra.privacy.recorded_noise import NoisePair, fixed_grant
+from adumbra.privacy.guarantee import PrivacyGuarantee, pure
+from adumbra.privacy.keys import NoiseCall, NoiseKey, Secret, Words, derive_secret
+from adumbra.privacy.recorded_noise import FixedGrant, NoisePair, fixed_grant
 from adumbra.relations import Neighbours, Unit
 
 AT_ONCE = 2**18  # numbers drawn together
@@ -37,6 +36,7 @@ REACH = 80  # threshold noise beyond so many scales has a chance below e^-80
 COMPARING = (Step.LENGTH, Step.ZONE_LENGTH, Step.SELECT)
 THRESHOLDS, COLUMNS = "thresholds", "columns"
 Outcome = tuple[int, ...]  # labels, or columns in order
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,23 +78,12 @@ class Joint:
 
     def _follow(self, script: list[int]) -> tuple[Outcome | None, Lattice | None, float]:
         """Run the production code along scripted choices: where it ends, or the scores of the next."""
-        seen: list[float] = []
-
-        def choose(scores: Lattice, scale: float, _key: NoiseKey) -> int:
-            if len(seen) == len(script):
-                raise _NextChoice(Lattice(scores.units, scores.exponent))
-            weights = np.exp(scores.to_float() / scale)
-            index = script[len(seen)]
-            seen.append(float(weights[index] / weights.sum()))
-            return index
-
-        grant = _grant(0, (joint.DEPTH, joint.RANK, joint.COLUMN))
-        with plant([(joint, "exponential_choice", choose)]):
-            try:
-                sequence = _draw_sequence(self.counts, self.k, self.public, grant)
-            except _NextChoice as reached:
-                return None, reached.scores, math.prod(seen)
-        return tuple(sequence.tolist()), None, math.prod(seen)
+        grant = ScriptedGrant(*_known((joint.DEPTH, joint.RANK, joint.COLUMN)), script=script)
+        try:
+            sequence = _draw_sequence(self.counts, self.k, self.public, grant)
+        except _NextChoice as reached:
+            return None, reached.scores, math.prod(grant.chances)
+        return tuple(sequence.tolist()), None, math.prod(grant.chances)
 
     def _paths(self, script: list[int]) -> Iterator[tuple[Outcome, float]]:
         sequence, scores, chance = self._follow(script)
@@ -153,42 +142,55 @@ class _NextChoice(Exception):
         self.scores = scores
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ScriptedGrant(FixedGrant):
+    """A grant whose selections are written down beforehand; it notes the exact chance of each."""
+
+    script: list[int] = field(default_factory=list)
+    chances: list[float] = field(default_factory=list)
+
+    def key(self, purpose: str, block: int = 0) -> "ScriptedKey":
+        """The scripted key of a declared purpose."""
+        self.require_usable(purpose, block)
+        return ScriptedKey(self, purpose, block)
+
+    def choose(self, scores: Lattice, scale: float) -> int:
+        """The next choice of the script; where it ends, the scores to choose from are raised."""
+        if len(self.chances) == len(self.script):
+            raise _NextChoice(Lattice(scores.units, scores.exponent))
+        weights = np.exp(scores.to_float() / scale)
+        index = self.script[len(self.chances)]
+        self.chances.append(float(weights[index] / weights.sum()))
+        return index
+
+
+class ScriptedKey(NoiseKey):
+    """A key of a `ScriptedGrant`."""
+
+    __slots__ = ("_grant",)
+
+    def __init__(self, grant: ScriptedGrant, purpose: str, block: int) -> None:
+        secret = derive_secret(grant.secret.reveal(), purpose, block)
+        super().__init__(purpose, block, secret, grant.claims)
+        self._grant = grant
+
+    def apply(self, call: NoiseCall, draw: Callable[[], T]) -> T:  # noqa: ARG002 - nothing is drawn
+        """One scripted index, as a selection of one returns it."""
+        index = self._grant.choose(call.value, float(call.scale))
+        return cast("T", np.array([index], np.int64))
+
+
 Discrete = Comparison | Joint | Choice
 
 
-@dataclass(slots=True)
-class Steps:
-    """The discrete steps of one run, in order; sequences are kept for a replay."""
-
-    steps: list[Discrete] = field(default_factory=list)
-    sequences: list[Ints] = field(default_factory=list)
-
-
-def watching(seen: Steps, replayed: Steps | None = None) -> list[Patch]:
-    """Patches that note discrete steps.
-
-    `joint_sequence` is replayed whole: its steps choose among sets of private size (the depth is never
-    released), and only the sequence leaves.
-    """
-    waiting = iter(replayed.sequences) if replayed is not None else None
-    draw = joint.joint_sequence  # as it stands: a bug may be planted there
-
-    def noting(place: ModuleType) -> Patch:
-        right = vars(place)["label_columns"]
-
-        def labels(halves: Ints, threshold: int, schedule: Schedule, **draws: object) -> object:
-            seen.steps.append(Comparison(halves.copy(), threshold, schedule))
-            return right(halves, threshold, schedule, **draws)
-
-        return place, "label_columns", labels
-
-    def sequence(counts: Ints, k: int, public: JointLattice, grant: Grant) -> Ints:
-        seen.steps.append(Joint(counts.copy(), k, public))
-        drawn = next(waiting) if waiting is not None else draw(counts, k, public, grant)
-        seen.sequences.append(drawn)
-        return drawn
-
-    return [noting(methods), noting(counting), (joint, "joint_sequence", sequence)]
+def discrete(asked: object) -> Discrete:
+    """A step as a mechanism described it to its grant."""
+    match asked:
+        case svt.Asked():
+            return Comparison(asked.halves, asked.threshold, asked.schedule)
+        case joint.Asked():
+            return Joint(asked.counts, asked.k, asked.public)
+    raise VerificationFailed(f"step of type {type(asked).__name__}: its law is not known; add it here")
 
 
 _draw_sequence = joint.joint_sequence
@@ -269,6 +271,12 @@ class _Part:
 
     def words(self, stream: str, count: int, start: int = 0) -> Words:
         return self.key.words(stream, count, self.offset + start)
+
+
+def _known(purposes: tuple[str, ...]) -> tuple[str, PrivacyGuarantee, tuple[str, ...], str, Secret]:
+    """What makes up a grant of the auditor."""
+    known = _grant(0, purposes)
+    return known.entry_id, known.guarantee, known.purposes, known.ledger_head, known.secret
 
 
 def _grant(secret: int, purposes: tuple[str, ...]) -> Grant:

@@ -128,26 +128,24 @@ def _attack(
 
 
 def _replay(method: str | None, pairs: int, *, quiet: bool) -> "list[Replayed]":
-    from tempfile import TemporaryDirectory
+    from adumbra.audit.replay import replay_alone
+    from adumbra.audit.replay_kinds import chosen_kinds
 
-    from adumbra.audit.replay import replay_kind
-    from adumbra.audit.replay_kinds import kinds
-
-    chosen = [kind for kind in kinds() if method in (None, kind.method)]
-    found = []
-    with TemporaryDirectory() as folder, _bar("replays", len(chosen), quiet=quiet) as advance:
-        for seed, kind in enumerate(chosen):
+    found, compared = [], replay_alone(pairs, method)
+    chosen = chosen_kinds(method)
+    with _bar("replays", len(chosen), quiet=quiet) as advance:
+        for kind in chosen:
             advance(kind.name)
-            found.append(replay_kind(Path(folder), kind, pairs, seed))
+            found.append(next(compared))
+        found += compared  # nothing more, unless its process ended badly
     return found
 
 
 def _try_mutants(method: str | None, runs: int, *, quiet: bool) -> "list[Verdict]":
-    from adumbra.audit.mutants import MUTANTS, try_mutants
+    from adumbra.audit.mutants import chosen_mutants, try_mutants
 
-    chosen = [one for one in MUTANTS if method is None or one.case.startswith(f"{method}/")]
     verdicts = []
-    with _bar("planted bugs", len(chosen), quiet=quiet) as advance:
+    with _bar("planted bugs", len(chosen_mutants(method)), quiet=quiet) as advance:
         for verdict in try_mutants(runs, method):
             advance(verdict.mutant)
             verdicts.append(verdict)

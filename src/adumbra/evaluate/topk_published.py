@@ -20,7 +20,8 @@ from adumbra.errors import Unsupported
 from adumbra.mechanisms.topk.config import Step
 from adumbra.mechanisms.topk.counting import NoisyCounts
 from adumbra.mechanisms.topk.methods import exponential, pfm, zones
-from adumbra.mechanisms.topk.phases import Run, counted, exact_counts, marker
+from adumbra.mechanisms.topk.phases import Run, counted, exact_counts
+from adumbra.mechanisms.topk.svt import marker
 from adumbra.numerics import Ints, Lattice
 from adumbra.privacy.calibration import gumbel_scale, split_epsilon
 from adumbra.privacy.grant import Grant

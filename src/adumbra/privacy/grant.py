@@ -5,8 +5,9 @@ the process that opened the grant cannot use it.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex, TypeVar
 
 from adumbra.errors import require
 from adumbra.privacy.keys import ClaimBook, NoiseKey, Secret, derive_key, refuse_copy
@@ -14,16 +15,22 @@ from adumbra.privacy.keys import ClaimBook, NoiseKey, Secret, derive_key, refuse
 if TYPE_CHECKING:
     from adumbra.privacy.guarantee import PrivacyGuarantee
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grant:
-    """What the ledger hands out after a durable spend; a mechanism draws its keys from it."""
+    """What the ledger hands out after a durable spend; a mechanism draws its keys from it.
+
+    Its secret is fresh and cannot be given: a grant with a known secret is of another class, the
+    auditor's, and says `not_private`.
+    """
 
     entry_id: str
     guarantee: "PrivacyGuarantee"
     purposes: tuple[str, ...]  # declared by the plan; no other key exists
     ledger_head: str
-    secret: Secret = field(default_factory=lambda: Secret(os.urandom(32)), repr=False)
+    secret: Secret = field(default_factory=lambda: Secret(os.urandom(32)), repr=False, init=False)
     claims: ClaimBook = field(default_factory=ClaimBook, repr=False)
 
     def __post_init__(self) -> None:
@@ -37,6 +44,14 @@ class Grant:
     def not_private(self) -> bool:
         """Whether a test or an audit knows the secret; a release under it is stamped NOT PRIVATE."""
         return False
+
+    def step(self, asked: object, draw: Callable[[], T], *, whole: bool = False) -> T:  # noqa: ARG002
+        """Run a step whose outcome alone leaves, not the noisy values inside it: just `draw()`.
+
+        The auditor's grants note what was `asked`. With `whole`, the draws inside choose among sets of
+        private size, so that they can be replayed only together.
+        """
+        return draw()
 
     def key(self, purpose: str, block: int = 0) -> NoiseKey:
         """The noise key of a declared purpose and a block number."""

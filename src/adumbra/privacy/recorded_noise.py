@@ -37,6 +37,8 @@ NOT_PRIVATE = "NOT PRIVATE"
 class FixedGrant(Grant):
     """A grant whose secret anybody can compute."""
 
+    secret: Secret = field(repr=False)  # given here, never in a `Grant`
+
     @property
     def not_private(self) -> bool:
         """Always: whoever knows the seed can take the noise off."""
@@ -86,16 +88,55 @@ class NoiseRecord:
 
     calls: dict[tuple[str, int], tuple[NoiseCall, object]] = field(default_factory=dict)
     pairs: list[NoisePair] = field(default_factory=list)
+    steps: list[tuple[object, object]] = field(default_factory=list)  # asked and returned, first run
+    steps_again: list[object] = field(default_factory=list)  # asked in the second run
+    within: set[tuple[str, int]] = field(default_factory=set)  # calls that only a whole step replays
+    _whole: bool = False  # whether the first run is inside such a step now
 
     def unmatched(self) -> tuple[tuple[str, int], ...]:
         """The recorded (purpose, block) that no replay has asked for yet."""
         seen = {(pair.purpose, pair.block) for pair in self.pairs}
-        return tuple(sorted(self.calls.keys() - seen))
+        return tuple(sorted(self.calls.keys() - seen - self.within))
+
+    def followed(self) -> "NoiseRecord":
+        """The same first run, for one more second run."""
+        return NoiseRecord(calls=self.calls, steps=self.steps, within=self.within)
+
+    def fault(self) -> str | None:
+        """Why the second run, now over, did not follow the first."""
+        missing = self.unmatched()
+        if missing or len(self.steps) != len(self.steps_again):
+            return f"noise calls on the table only: {missing}"
+        return None
 
     def keep(self, key: NoiseKey, call: NoiseCall, output: T) -> T:
         """Store what a call of the first run returned."""
         self.calls[key.purpose, key.block] = (call, output)
+        if self._whole:
+            self.within.add((key.purpose, key.block))
         return output
+
+    def keep_step(self, asked: object, draw: Callable[[], T], *, whole: bool) -> T:
+        """Store a step of the first run."""
+        place = len(self.steps)
+        self.steps.append((asked, None))
+        outer, self._whole = self._whole, self._whole or whole
+        try:
+            output = draw()
+        finally:
+            self._whole = outer
+        self.steps[place] = (asked, output)
+        return output
+
+    def replay_step(self, asked: object, draw: Callable[[], T], *, whole: bool) -> T:
+        """The step again with the noise of the first run; a whole one returns what it returned there."""
+        place = len(self.steps_again)
+        self.steps_again.append(asked)
+        if place >= len(self.steps) or type(self.steps[place][0]) is not type(asked):
+            raise VerificationFailed(
+                f"step {place + 1}: on the neighbour only; steps must not depend on data"
+            )
+        return cast("T", self.steps[place][1]) if whole else draw()
 
     def replay(self, key: NoiseKey, call: NoiseCall) -> object:
         """What the first run returned here; refuses a call that the first run did not make alike."""
@@ -150,6 +191,11 @@ class RecordedGrant(FixedGrant):
         """The recorded key of a declared purpose."""
         self.require_usable(purpose, block)
         return RecordedKey(self, purpose, block)
+
+    def step(self, asked: object, draw: Callable[[], T], *, whole: bool = False) -> T:
+        """Run the step and note it, or run it again."""
+        run = self.record.replay_step if self.replays else self.record.keep_step
+        return run(asked, draw, whole=whole)
 
 
 def recording_grant(

@@ -21,6 +21,10 @@ from adumbra.errors import InvalidInput, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.promise import FORMAT, attacker_gain, holds_item_sets, words_for
 
+NOT_PRIVATE = (
+    "NOT PRIVATE: made for a test or an audit, with noise from a secret that is known. Whoever knows it "
+    "can take the noise off. Delete this folder, or keep it as safe as the private rows."
+)
 UNSEALED = "0" * 64  # stands in `proof.content_sha256` while the card's own hash is taken
 
 Card = dict[str, Any]
@@ -100,6 +104,11 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
         "proof": {"content_sha256": UNSEALED},
     }
     return _plain_object(card, "card")
+
+
+def stamped(card: Card) -> Card:
+    """The card of a release whose noise is known: it says so, and `verify` refuses it."""
+    return {**card, "not_private": NOT_PRIVATE}
 
 
 def canonical(card: Mapping[str, object]) -> bytes:

@@ -25,7 +25,15 @@ from adumbra.errors import VerificationFailed, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release import formats, promise
 from adumbra.release.artifact import ReadOnDemand, Release
-from adumbra.release.card import Card, canonical, card_faults, content_sha256, plain, seal_card
+from adumbra.release.card import (
+    NOT_PRIVATE,
+    Card,
+    canonical,
+    card_faults,
+    content_sha256,
+    plain,
+    seal_card,
+)
 from adumbra.release.formats import AnyArray, TableStream
 from adumbra.release.page_check import PAGE_LIMIT, page_faults
 
@@ -212,6 +220,8 @@ def find_faults(
         return (*faults, *broken), None
     if card["proof"]["content_sha256"] != content_sha256(card):
         faults.append("card.json: its own hash is wrong")
+    if "not_private" in card:
+        faults.append(f"card.json: is stamped {NOT_PRIVATE}")
     faults += promise.card_faults(card) + _ledger_faults(card)
     faults += _file_faults(path, sizes, card)
     if "card.html" in card["files"] and not faults:

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from adumbra.release.promise import at_most, captions, card_words, delta_figure, percent, raised
@@ -96,18 +96,27 @@ def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first
     return environment.get_template(name)
 
 
-def _figures(card: Mapping[str, Any]) -> list[dict[str, str]]:
+def _figures(card: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
     """The pictures that are true of this guarantee, each with its caption."""
     mu, epsilon = card["guarantee"]["value"]["mu"], card["guarantee"]["value"]["epsilon"]
-    *first, (attack_alt, _) = said = captions(card)
-    overlap, shift = (
-        (figures.normal_density, mu) if mu is not None else (figures.laplace_density, epsilon)
-    )
-    drawn = [figures.overlap_figure(overlap, shift, alt) for alt, _ in first]
-    power = figures.gaussian_power(mu) if mu is not None else figures.pure_power(epsilon)
-    miss = 0.5 * math.erfc(mu / math.sqrt(8.0)) if mu is not None else 1.0 / (1.0 + math.exp(epsilon))
-    drawn.append(figures.attack_figure(power, (miss, 1.0 - miss), attack_alt))
-    return [{"svg": svg, "caption": caption} for svg, (_, caption) in zip(drawn, said, strict=True)]
+    return _pictures(mu, epsilon, tuple(captions(card)))
+
+
+@lru_cache(maxsize=32)  # most of a small release's time: drawn once per guarantee
+def _pictures(
+    mu: float | None, epsilon: float | None, said: tuple[tuple[str, str], ...]
+) -> tuple[dict[str, str], ...]:
+    """The same from the amount and the captions; the last one is the attack's."""
+    if mu is not None:
+        overlap, shift, power = figures.normal_density, mu, figures.gaussian_power(mu)
+        miss = 0.5 * math.erfc(mu / math.sqrt(8.0))
+    else:
+        shift = float(epsilon or 0.0)
+        overlap, power = figures.laplace_density, figures.pure_power(shift)
+        miss = 1.0 / (1.0 + math.exp(shift))
+    drawn = [figures.overlap_figure(overlap, shift, alt) for alt, _ in said[:-1]]
+    drawn.append(figures.attack_figure(power, (miss, 1.0 - miss), said[-1][0]))
+    return tuple({"svg": svg, "caption": caption} for svg, (_, caption) in zip(drawn, said, strict=True))
 
 
 def _table_words(name: str, table: Mapping[str, Any]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from adumbra.mechanisms.topk.svt import Draw, label_columns, sparse
+from adumbra.mechanisms.topk.svt import Compare, sparse
 from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice
 from adumbra.privacy import noise
 from adumbra.privacy.calibration import gaussian_sigma, laplace_scale
@@ -96,7 +96,7 @@ def length_targets(width: int, longest: int, amount: float, neighbours: Neighbou
     return np.asarray(width * math.sqrt(rows) / (amount * roots))
 
 
-def choose_length(tail: Ints, targets: Array, epsilon: float, *, thresholds: Draw, columns: Draw) -> int:
+def choose_length(tail: Ints, targets: Array, epsilon: float, compare: Compare) -> int:
     """The first length whose noisy tail is below its target, else the longest; costs epsilon.
 
     Half of it goes to the threshold (0, so it is pure noise) and half to the one stop.
@@ -104,8 +104,7 @@ def choose_length(tail: Ints, targets: Array, epsilon: float, *, thresholds: Dra
     schedule = sparse(Fraction(epsilon), 1, threshold_share=Fraction(1, 2))
     # A target beyond 2^50 stops at once whatever its value; noise takes at most 2^52 halves.
     goal = np.rint(2 * np.minimum(targets, EXACT / 8)).astype(np.int64)
-    labels = label_columns(goal - 2 * tail, 0, schedule, thresholds=thresholds, columns=columns)
-    return len(labels)
+    return len(compare(goal - 2 * tail, 0, schedule))
 
 
 def noisy_counts(exact: Lattice, calibrated: CountNoise, grant: Grant, purpose: str) -> NoisyCounts:

@@ -39,6 +39,15 @@ class JointLattice:
     deepest: int  # D
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What the draw of a sequence is asked; private."""
+
+    counts: Ints
+    k: int
+    public: JointLattice
+
+
 def plan_lattice(epsilon: float, k: int, width: int, spread: int) -> JointLattice:
     """The lattice, the slope with eight lattice steps taken off epsilon, and the depth of the clip."""
     step = math.frexp(epsilon)[1] - 1 - 14  # 2^step <= epsilon 2^-14
@@ -57,7 +66,12 @@ def plan_lattice(epsilon: float, k: int, width: int, spread: int) -> JointLattic
 def joint(run: Run) -> Chosen:
     """A sequence of k columns by the joint exponential mechanism."""
     public = plan_lattice(run.budget[Step.SELECT], run.k, run.width, score_range(run.neighbours))
-    return Chosen(columns=joint_sequence(exact_counts(run), run.k, public, run.grant))
+    counts = exact_counts(run)
+
+    def draw() -> Ints:
+        return joint_sequence(counts, run.k, public, run.grant)
+
+    return Chosen(columns=run.grant.step(Asked(counts, run.k, public), draw, whole=True))
 
 
 def joint_sequence(counts: Ints, k: int, public: JointLattice, grant: Grant) -> Ints:

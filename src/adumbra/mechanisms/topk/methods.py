@@ -22,12 +22,11 @@ from adumbra.mechanisms.topk.phases import (
     counted,
     exact_counts,
     length_histogram,
-    marker,
     phase_one,
     scanned,
     zone_run,
 )
-from adumbra.mechanisms.topk.svt import blocks, drawing, label_columns, sparse
+from adumbra.mechanisms.topk.svt import blocks, comparing, sparse
 from adumbra.numerics import Array, Ints, Lattice, fraction_upper
 from adumbra.privacy.calibration import gumbel_epsilon0, gumbel_scale
 from adumbra.privacy.selection import gumbel_top_k
@@ -74,13 +73,7 @@ def svt(run: Run) -> Chosen:
     """Columns by number against the midst of the k-th and next count; filled up by number."""
     exact = exact_counts(run)
     schedule = sparse(_comparing(run), run.k, threshold_share=SVT_THRESHOLD)
-    labels = label_columns(
-        2 * exact,
-        midway(exact, run.k),
-        schedule,
-        thresholds=drawing(run.grant, marker(Step.SELECT)),
-        columns=drawing(run.grant, Step.SELECT),
-    )
+    labels = comparing(run.grant, Step.SELECT)(2 * exact, midway(exact, run.k), schedule)
     accepted = np.flatnonzero(labels)
     return Chosen(columns=filled(accepted, np.arange(run.width), run.k))
 
@@ -158,13 +151,7 @@ def exponential(run: Run, exact: Ints, rounds: int) -> Ints:
 
 def pfm(run: Run, exact: Ints, threshold: int, zone: Ints, wanted: int) -> Ints:
     """The accepted columns of the zone; may be fewer than wanted."""
-    labels = label_columns(
-        2 * exact,
-        threshold,
-        blocks(_comparing(run), wanted),
-        thresholds=drawing(run.grant, marker(Step.SELECT)),
-        columns=drawing(run.grant, Step.SELECT),
-    )
+    labels = comparing(run.grant, Step.SELECT)(2 * exact, threshold, blocks(_comparing(run), wanted))
     return zone[: len(labels)][labels]
 
 

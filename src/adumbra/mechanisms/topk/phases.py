@@ -21,7 +21,7 @@ from adumbra.mechanisms.topk.counting import (
     noisy_counts,
     truncated,
 )
-from adumbra.mechanisms.topk.svt import drawing
+from adumbra.mechanisms.topk.svt import comparing
 from adumbra.mechanisms.topk.zone import zone_source
 from adumbra.numerics import Ints
 from adumbra.privacy.grant import Grant
@@ -51,11 +51,6 @@ class Run:
     def norm(self) -> Norm:
         """How rows are cut: L1 for Laplace, L2 for Gaussian noise."""
         return Norm.L1 if self.pure else Norm.L2
-
-
-def marker(step: Step) -> str:
-    """The purpose of the thresholds of a step that compares."""
-    return f"{step}-threshold"
 
 
 def exact_counts(run: Run) -> Ints:
@@ -93,8 +88,7 @@ def scanned(run: Run, scan: Step, count: Step, width: int, histogram: Ints) -> i
         tail,
         length_targets(width, len(tail), run.budget[count], run.neighbours, run.norm),
         run.budget[scan],
-        thresholds=drawing(run.grant, marker(scan)),
-        columns=drawing(run.grant, scan),
+        comparing(run.grant, scan),
     )
 
 

@@ -17,8 +17,7 @@ from adumbra.mechanisms.topk.counting import CountNoise, count_noise
 from adumbra.mechanisms.topk.joint import COLUMN, DEPTH, RANK, plan_lattice
 from adumbra.mechanisms.topk.methods import SVT_THRESHOLD
 from adumbra.mechanisms.topk.names import read_names
-from adumbra.mechanisms.topk.phases import marker
-from adumbra.mechanisms.topk.svt import HALVES, blocks, sparse
+from adumbra.mechanisms.topk.svt import HALVES, blocks, marker, sparse
 from adumbra.numerics import fraction_upper
 from adumbra.privacy.calibration import gumbel_epsilon0, gumbel_scale
 from adumbra.statistics.counts import Norm

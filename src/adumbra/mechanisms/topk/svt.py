@@ -45,6 +45,11 @@ def drawing(grant: Grant, purpose: str) -> Draw:
     return draw
 
 
+def marker(step: str) -> str:
+    """The purpose of the thresholds of a step that compares."""
+    return f"{step}-threshold"
+
+
 class Schedule(Protocol):
     """What the next comparison may cost: a function of epsilon and of the labels given so far."""
 
@@ -191,6 +196,31 @@ def label_columns(
         else:
             ahead *= 2
     return labels[:position]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What a step that compares is asked; private."""
+
+    halves: Ints
+    threshold: int
+    schedule: Schedule
+
+
+Compare = Callable[[Ints, int, Schedule], NDArray[np.bool_]]  # what `label_columns` does, with its noise
+
+
+def comparing(grant: Grant, step: str) -> Compare:
+    """`label_columns` with the noise of one step of a grant."""
+
+    def compare(halves: Ints, threshold: int, schedule: Schedule) -> NDArray[np.bool_]:
+        def draw() -> NDArray[np.bool_]:
+            thresholds, columns = drawing(grant, marker(step)), drawing(grant, step)
+            return label_columns(halves, threshold, schedule, thresholds=thresholds, columns=columns)
+
+        return grant.step(Asked(halves, threshold, schedule), draw)
+
+    return compare
 
 
 def _leading(labels: NDArray[np.bool_], free: bool | None) -> int:

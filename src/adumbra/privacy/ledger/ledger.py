@@ -126,12 +126,20 @@ class Ledger:
 
     def draw(self, entry_id: str, purposes: Sequence[str]) -> Grant:
         """Mark the entry as drawn, durably, then make its grant with a fresh secret; once per id."""
+        guarantee = self.mark_drawn(entry_id, purposes)
+        return open_grant(entry_id, guarantee, tuple(purposes), self.head().hash)
+
+    def mark_drawn(self, entry_id: str, purposes: Sequence[str]) -> PrivacyGuarantee:
+        """Mark the entry as drawn, durably, without a grant: once per id, and it stays charged.
+
+        `draw` calls this. So does the auditor, whose own grants have a known secret.
+        """
         faults.checkpoint("draw: before")
         with self._acts() as chain:
             guarantee = protocol.draw(chain, entry_id, purposes)
             faults.checkpoint("draw: written, not committed")
         faults.checkpoint("draw: committed, no secret yet")
-        return open_grant(entry_id, guarantee, tuple(purposes), self.head().hash)
+        return guarantee
 
     def seal(self, entry_id: str, *, staged: Path, digest: str) -> None:
         """Flush the staged folder to disk, then record its digest."""
