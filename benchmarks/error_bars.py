@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 import adumbra as ad
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.numerics import Array
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, Kind, Schema
 
 WARDS, SHARES = ("a", "b", "c", "d"), (0.5, 0.3, 0.15, 0.05)
 NAMES = ("share of smokers", *(f"share of ward {ward}" for ward in WARDS), "mean weight")

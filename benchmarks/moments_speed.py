@@ -14,6 +14,7 @@ import argparse
 import resource
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +23,12 @@ import pyarrow.parquet as pq
 from scipy.sparse import csr_array, vstack
 from threadpoolctl import threadpool_limits
 
-from adumbra.data.schema import Column, ItemSpec, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms import moments
-from adumbra.mechanisms.moments_plan import MomentsConfig
-from adumbra.privacy.grant import open_grant
+from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+from adumbra.workflow import prepare_in_memory
 
 ROWS_A_PART = 20_000
 BATCH = 65_536
@@ -99,12 +99,10 @@ def declared_items(columns):
     return Schema(items=ItemSpec(upper=columns - 1), **relation)
 
 
-def release(data, schema, sample_rows=None):
-    config = MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=sample_rows)
-    planned = moments.plan(config, schema)
-    grant = open_grant("benchmark", planned.guarantee, planned.purposes, "")
+def release(data, schema, synthetic_rows=None):
+    config = MomentsConfig(epsilon=1.0, delta=1e-6, synthetic_rows=synthetic_rows)
     engine = Watch()
-    moments.release(open_source(data, schema), config, engine=engine, grant=grant)
+    replace(prepare_in_memory(open_source(data, schema), config), engine=engine).draw()
     return engine.spent
 
 
@@ -137,7 +135,7 @@ def main():
         base, passes = [], []
         for _ in range(arguments.repeat):
             base.append(seconds(reference, path))
-            passes.append(release(data, schema, sample_rows=1))
+            passes.append(release(data, schema, synthetic_rows=1))
         print(f"reading and X.T @ X: {min(base):.2f} CPU s")
         for stage in passes[0]:
             best = min(found[stage] for found in passes)

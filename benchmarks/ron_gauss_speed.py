@@ -18,12 +18,11 @@ import pyarrow.parquet as pq
 from streaming import write_table
 from threadpoolctl import threadpool_limits
 
-from adumbra.data.schema import Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.base import block_rows
-from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan, release
-from adumbra.privacy.grant import open_grant
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
+from adumbra.schema.schema import Schema
+from adumbra.workflow import prepare_in_memory
 
 BATCH = 65_536
 
@@ -57,9 +56,7 @@ def ours(path, columns, components, **options):
     config = RONGaussConfig(
         epsilon=1.0, delta=1e-6, n_components=components, synthetic_rows=1, **options
     )
-    planned = plan(config, schema)
-    grant = open_grant("benchmark", planned.guarantee, planned.purposes, "")
-    return release(open_source(str(path), schema), config, engine=LocalEngine(), grant=grant)
+    return prepare_in_memory(open_source(str(path), schema), config).draw()
 
 
 def main():

@@ -54,15 +54,15 @@ def reference(path, out, components):
 def ours(path, out, components):
     from adumbra.data.bounds import bound_rows, clip_projected, project
     from adumbra.data.encode import Encoder
-    from adumbra.data.matrices import public_matrix
-    from adumbra.data.schema import Schema
     from adumbra.data.sources import open_source
     from adumbra.engine.local import LocalEngine
+    from adumbra.matrices import public_matrix
     from adumbra.numerics import MATRIX_BITS, ROW_BITS
     from adumbra.privacy.grant import open_grant
-    from adumbra.privacy.guarantee import gaussian
+    from adumbra.privacy.guarantee import promise
     from adumbra.privacy.noise import add_gaussian
     from adumbra.relations import Neighbours, Unit
+    from adumbra.schema.schema import Schema
     from adumbra.statistics.moments import Gram
 
     columns = pq.ParquetFile(path).metadata.num_columns
@@ -70,7 +70,7 @@ def ours(path, out, components):
     encoder, source = Encoder(schema), open_source(str(path), schema)
     matrix = public_matrix("gaussian", columns, components, matrix_seed=1)
     statistic = Gram(width=columns)
-    grant = open_grant("bench", gaussian(1.0, 1e-6, Unit.ROW, Neighbours.REPLACE_ONE), ("rows",), "")
+    grant = open_grant("bench", promise(1.0, 1e-6, Unit.ROW, Neighbours.REPLACE_ONE), ("rows",), "")
     norm, radius, sigma = encoder.norm_upper() / 2, 1.5, 12.7
     names = [f"y{j}" for j in range(components)]
 

@@ -20,12 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
-from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms.topk import TopKConfig, plan, release
-from adumbra.privacy.grant import open_grant
+from adumbra.mechanisms.topk import TopKConfig
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import ItemSpec, Schema
+from adumbra.workflow import prepare_in_memory
 
 ARMS = (
     ("frefirst", 0.0),
@@ -66,9 +65,7 @@ def schema_of(columns):
 
 def draw(path, config, columns):
     source = open_source(str(path), schema_of(columns))
-    planned = plan(config, source.schema)
-    grant = open_grant("benchmark", planned.guarantee, planned.purposes, "none")
-    return release(source, config, engine=LocalEngine(), grant=grant)
+    return prepare_in_memory(source, config).draw()
 
 
 def write_once(path, offsets, items):
@@ -112,7 +109,9 @@ def compare(given):
             ones = np.ones(len(values), np.int32)
             return csr_array((ones, values, starts), shape=(given.rows, given.columns)).sum(axis=0)
 
-        configs = [TopKConfig(k=100, epsilon=1.0, delta=delta, method=method) for method, delta in ARMS]
+        configs = [
+            TopKConfig(k=100, epsilon=1.0, delta=delta, algorithm=method) for method, delta in ARMS
+        ]
         arms = [partial(draw, path, config, given.columns) for config in configs]
         best(arms, 1)
         base, *seconds = best([read_and_sum, *arms], given.repeat)
@@ -147,7 +146,7 @@ def stream(total, columns, suffix):
         path = Path(folder) / f"long.{suffix}"
         write_long(path, total, columns)
         size = path.stat().st_size / 2**20
-        config = TopKConfig(k=100, epsilon=1.0, method="frefirst")
+        config = TopKConfig(k=100, epsilon=1.0, delta=0.0, algorithm="frefirst")
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         started, used = time.perf_counter(), time.process_time()
         draw(path, config, columns)

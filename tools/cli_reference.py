@@ -6,8 +6,8 @@ from typing import Any  # the command classes are typer's own
 import typer
 
 from adumbra.cli.main import app
-from adumbra.cli.option_words import PURPOSES, TAKES
-from adumbra.cli.options import config_classes, describe_options
+from adumbra.cli.options import describe_options
+from adumbra.mechanisms import methods
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs/reference"
 PAGE, METHODS = REFERENCE / "cli.md", REFERENCE / "methods.md"
@@ -61,17 +61,17 @@ of them are public and stand on the card. This page is written by `python tools/
 def methods_page() -> str:
     """A table of options for each method."""
     lines = [METHODS_HEAD]
-    for method, config in config_classes().items():
+    for method in methods.METHODS:
         lines += [
-            f"## {method}\n",
-            f"`adumbra.{config.__name__}`: {PURPOSES[method]}.\n",
-            f"Takes {TAKES[method][0]}; neighbours {TAKES[method][1]}.\n",
+            f"## {method.name}\n",
+            f"`adumbra.{method.config.__name__}`: {method.purpose}.\n",
+            f"Takes {method.data}; neighbours {method.neighbours}.\n",
             "| option | is | default | means |",
         ]
         lines += ["| --- | --- | --- | --- |"]
         lines += [
             f"| `{name}` | {kind} | {default} | {words} |"
-            for name, kind, default, words in describe_options(method)
+            for name, kind, default, words in describe_options(method.config)
         ]
         lines.append("")
     return "\n".join(lines)

@@ -25,8 +25,8 @@ from adumbra.data.encode import Encoder
 from adumbra.data.sources import open_source
 from adumbra.evaluate import component_metrics as metrics
 from adumbra.evaluate import component_published as published
-from adumbra.mechanisms.lda import LDAConfig
-from adumbra.mechanisms.pca import PCAConfig
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.postprocess.decode import decode_rows
 from adumbra.postprocess.greedy import Targets, greedy_rows
 from adumbra.postprocess.subspace import class_moments
@@ -172,7 +172,7 @@ def run_rows(table, schema, trials):
             for k in (0, 1, 2, 3, 5, 7, 10):
                 for name, shrink in (("PCA pure", False), ("PCA pure, shrunk", True)):
                     if k or not shrink:
-                        config = PCAConfig(n_components=k, epsilon=epsilon, shrink=shrink)
+                        config = PCAConfig(n_components=k, epsilon=epsilon, delta=0.0, shrink=shrink)
                         note(name if k else "mean (k=0)", epsilon, k, private(table, schema, config))
         print(f"  rows, run {trial + 1} of {trials} done", file=sys.stderr, flush=True)
     values = np.linalg.eigvalsh(np.cov(x.T))[::-1]

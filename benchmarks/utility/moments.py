@@ -24,14 +24,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.stats import t as student
 
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import open_source
-from adumbra.engine.local import LocalEngine
 from adumbra.evaluate import tstr, utility
-from adumbra.mechanisms import lda, moments, ron_gauss
-from adumbra.mechanisms.moments_plan import MomentsConfig
-from adumbra.privacy.grant import open_grant
+from adumbra.mechanisms.lda import LDAConfig
+from adumbra.mechanisms.moments import MomentsConfig
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, Kind, Schema
+from adumbra.workflow import prepare_in_memory
 
 ADULT = {
     "age": (17, 90), "fnlwgt": (10_000, 1_500_000), "education-num": (1, 16),
@@ -184,25 +184,20 @@ def config_of(method, schema, rows, epsilon, seed):
     budget = {"epsilon": epsilon, "delta": 1e-6}
     private = schema.neighbours is ADD
     if method == "moments":
-        known = {"sample_rows": rows, "rows_guess": rows} if private else {}
-        return moments, MomentsConfig(**budget, **known)
+        known = {"synthetic_rows": rows, "expected_rows": rows} if private else {}
+        return MomentsConfig(**budget, **known)
     if method == "lda":
         known = {"synthetic_rows": rows, "expected_rows": rows} if private else {}
-        return lda, lda.LDAConfig(**budget, **known)
+        return LDAConfig(**budget, **known)
     mode = "supervised" if schema.columns[schema.label_index].kind is Kind.NUMBER else "gmm"
     known = {"synthetic_rows": rows} if private else {}
-    return ron_gauss, ron_gauss.RONGaussConfig(
-        **budget, mode=mode, expected_rows=rows, matrix_seed=seed, **known
-    )
+    return RONGaussConfig(**budget, mode=mode, expected_rows=rows, matrix_seed=seed, **known)
 
 
 def synthesize(method, table, schema, epsilon, seed):
     """One release through plan, grant, engine and noise; fresh noise every time."""
-    mechanism, config = config_of(method, schema, table.num_rows, epsilon, seed)
-    planned = mechanism.plan(config, schema)
-    grant = open_grant("benchmark", planned.guarantee, planned.purposes, "benchmark")
-    source = open_source(table, schema)
-    return mechanism.release(source, config, engine=LocalEngine(), grant=grant).tables["data"]
+    config = config_of(method, schema, table.num_rows, epsilon, seed)
+    return prepare_in_memory(open_source(table, schema), config).draw().tables["data"]
 
 
 NAMES = (

@@ -25,14 +25,13 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support.distance_draws import distance_draws
 from support.projection import SetSource, items, rows_of
 
-from adumbra.data.matrices import public_matrix
-from adumbra.data.schema import ItemSpec, Schema
+from adumbra import workflow
+from adumbra.matrices import public_matrix
+from adumbra.schema.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
-from adumbra.engine.local import LocalEngine
 from adumbra.evaluate import projection_published as published
-from adumbra.mechanisms import dppro, jl_laplace
-from adumbra.mechanisms.dppro import DPProConfig
-from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+from adumbra.mechanisms.projection.config import DPProConfig
+from adumbra.mechanisms.projection.config import JLLaplaceConfig
 from adumbra.numerics import Lattice
 from adumbra.postprocess.denoise import fit_denoiser
 from adumbra.postprocess.distances import (
@@ -43,13 +42,14 @@ from adumbra.postprocess.distances import (
     pair_distances,
 )
 from adumbra.postprocess.kmeans import kmeans
-from adumbra.privacy.calibration import gaussian_sigma
+from adumbra.privacy.conversion import gaussian_sigma
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.grant import open_grant
 from adumbra.privacy.noise import add_laplace
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.formats import write_table
-from adumbra.statistics.projections import element_sensitivity
+from adumbra.statistics.projection_sensitivity import element_sensitivity
+from adumbra.workflow import prepare_in_memory
 
 A = np.array([1.2, -0.7, 0.4, 0.9, -0.3, 0.6, 0.2, -0.8])
 ELEMENT = (Unit.ELEMENT, Neighbours.ONE_ELEMENT)
@@ -125,7 +125,7 @@ def noise(_):
     rows = []
     for family in ("sphere", "sparse", "rademacher", "gaussian"):
         config = DPProConfig(n_components=20, epsilon=1.0, delta=1e-5, family=family)
-        made = dppro.plan(config, schema).noise[0]
+        made = workflow.plan(config, schema).noise[0]
         matrix = public_matrix(family, 100, 20, matrix_seed=0)
         exact = element_sensitivity(matrix).l2
         analytic = gaussian_sigma(made.sensitivity, mu_of(1.0, 1e-5))
@@ -149,7 +149,7 @@ def jl(_):
     rows, rho2 = [], 4.0
     schema = Schema.numeric(100, 0.0, 1.0, unit=ELEMENT[0], neighbours=ELEMENT[1])
     for k in (4, 10, 20, 100):
-        planned = jl_laplace.plan(JLLaplaceConfig(n_components=k, epsilon=1.0), schema).noise[0]
+        planned = workflow.plan(JLLaplaceConfig(n_components=k, epsilon=1.0), schema).noise[0]
         law = laplace_law(planned.scale, planned.grid)
         model = DistanceModel(family="sparse", n_features=100, n_components=k, noise=law)
         scale = published.elementwise_scale_not_private(k, 1.0)
@@ -262,14 +262,8 @@ def grant(*purposes):
     return open_grant("benchmark", None, purposes, "benchmark")
 
 
-def release_of(source, config, module):
-    planned = module.plan(config, source.schema)
-    draft = module.release(
-        source,
-        config,
-        engine=LocalEngine(),
-        grant=open_grant("benchmark", planned.guarantee, planned.purposes, "benchmark"),
-    )
+def release_of(source, config):
+    draft = prepare_in_memory(source, config).draw()
     return rows_of(draft), DistanceModel.from_facts(draft.facts["distances"])
 
 
@@ -316,7 +310,6 @@ def retail(arguments):
             rows_out, model = release_of(
                 SetSource(dense, schema),
                 DPProConfig(n_components=k, epsilon=epsilon, delta=delta),
-                dppro,
             )
             row.append(f"{relative_error(pair_distances(model, rows_out[i], rows_out[j]), truth):.3g}")
             shrunk = fit_denoiser(model, rows_out).pair_distances(rows_out[i], rows_out[j])
@@ -341,7 +334,6 @@ def retail(arguments):
         rows_out, model = release_of(
             SetSource(dense, schema),
             DPProConfig(n_components=50, epsilon=epsilon, delta=delta, family="identity"),
-            dppro,
         )
         plain = relative_error(pair_distances(model, rows_out[i], rows_out[j]), truth)
         fitted = fit_denoiser(model, rows_out)
@@ -349,7 +341,6 @@ def retail(arguments):
         pure, pure_model = release_of(
             SetSource(dense, schema),
             JLLaplaceConfig(n_components=50, epsilon=epsilon, family="identity"),
-            jl_laplace,
         )
         laplace = relative_error(pair_distances(pure_model, pure[i], pure[j]), truth)
         advice = "yes" if fitted.helps else "no"
@@ -368,7 +359,7 @@ def retail(arguments):
         rows,
     )
     rows_out, model = release_of(
-        SetSource(dense, schema), DPProConfig(n_components=20, epsilon=1.0, delta=delta), dppro
+        SetSource(dense, schema), DPProConfig(n_components=20, epsilon=1.0, delta=delta)
     )
     with_top, without = dense[:, 0], ~dense[:, 0]
     estimate, means = centroid_distance(model, rows_out[with_top], rows_out[without])
@@ -389,7 +380,7 @@ def denoising(arguments):
     schema = Schema.numeric(d, -0.5, 0.5, unit=ELEMENT[0], neighbours=ELEMENT[1])
     for epsilon in (1.0, 4.0, 16.0):
         rows_out, model = release_of(
-            open_source(x, schema), DPProConfig(n_components=20, epsilon=epsilon, delta=1e-6), dppro
+            open_source(x, schema), DPProConfig(n_components=20, epsilon=epsilon, delta=1e-6)
         )
         fitted = fit_denoiser(model, rows_out)
         exact = x @ public_matrix("sparse", d, 20, matrix_seed=0).to_float()
@@ -449,17 +440,12 @@ def stream(path):
     schema = Schema(items=ItemSpec(upper=999), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
     config = DPProConfig(n_components=20, epsilon=1.0, delta=1e-6, row_norm=4.0)
     source = open_source(path, schema)
-    planned = dppro.plan(config, schema)
+    prepared = prepare_in_memory(source, config)
     idle = peak_memory()
     start = time.perf_counter()
-    draft = dppro.release(
-        source,
-        config,
-        engine=LocalEngine(),
-        grant=open_grant("benchmark", planned.guarantee, planned.purposes, "benchmark"),
-    )
+    draft = prepared.draw()
     out = Path(path).with_name("released.parquet")
-    write_table(out, draft.tables["data"])
+    write_table(out, draft.pending["data"])
     seconds, peak = (
         time.perf_counter() - start,
         peak_memory(),

@@ -23,10 +23,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score, silhouette_score
 from sklearn.preprocessing import StandardScaler
 
-from adumbra.data.schema import Schema
 from adumbra.estimators.ron_gauss import RONGauss
 from adumbra.evaluate import ron_gauss_baselines as baselines
-from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
+from adumbra.schema.schema import Schema
+from adumbra.workflow import plan
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 DELTA = 1e-6

@@ -14,6 +14,7 @@ import csv
 import statistics
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,15 +22,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.evaluate import topk_published as published
-from adumbra.mechanisms.topk import TopKConfig, plan, release
+from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.grant import open_grant
 from adumbra.privacy.guarantee import pure
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import ItemSpec, Schema
 from adumbra.statistics.counts import ItemCounts, item_rows
+from adumbra.workflow import prepare_in_memory
 
 DATA = ("retail", "bms_webview1", "tafeng", "kosarak_head")
 KS = (100, 150, 200)
@@ -80,10 +82,9 @@ def load(path, neighbours):
 
 
 def our_columns(source, engine, k, epsilon, method, delta):
-    config = TopKConfig(k=k, epsilon=epsilon, delta=delta, method=method)
-    planned = plan(config, source.schema)
-    grant = open_grant("benchmark", planned.guarantee, planned.purposes, "none")
-    return release(source, config, engine=engine, grant=grant).tables["data"]["item"].to_numpy()
+    config = TopKConfig(k=k, epsilon=epsilon, delta=delta, algorithm=method)
+    prepared = replace(prepare_in_memory(source, config), engine=engine)
+    return prepared.draw().tables["data"]["item"].to_numpy()
 
 
 def their_columns(source, engine, k, epsilon, method, shares, target):

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING
 from adumbra.version import __version__
 
 if TYPE_CHECKING:
-    from adumbra.data.schema import Schema
+    from adumbra.engine.local import LocalEngine
+    from adumbra.errors import (
+        AdumbraError,
+        BudgetRefused,
+        InvalidInput,
+        LedgerError,
+        NoiseKeyReused,
+        PrivacyCostWarning,
+        SchemaError,
+        Unsupported,
+        VerificationFailed,
+    )
     from adumbra.estimators import (
         DPPro,
         JLLaplace,
@@ -23,74 +34,114 @@ if TYPE_CHECKING:
         TopKColumns,
     )
     from adumbra.mechanisms.base import Plan
-    from adumbra.mechanisms.dppro import DPProConfig
-    from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
     from adumbra.mechanisms.lda import LDAConfig
-    from adumbra.mechanisms.moments_plan import MomentsConfig
+    from adumbra.mechanisms.moments import MomentsConfig
     from adumbra.mechanisms.pca import PCAConfig
+    from adumbra.mechanisms.projection import DPProConfig, JLLaplaceConfig
     from adumbra.mechanisms.ron_gauss import RONGaussConfig
     from adumbra.mechanisms.topk import TopKConfig
+    from adumbra.postprocess.distances import DistanceModel
     from adumbra.privacy.guarantee import PrivacyGuarantee
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
+    from adumbra.relations import Neighbours, Unit
     from adumbra.release.artifact import Release
-    from adumbra.release.storage import load, verify
-    from adumbra.workflow import plan, release
+    from adumbra.release.storage import Verified, load, verify
+    from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+    from adumbra.workflow import PreparedRelease, plan, prepare, release
 
 _HOMES = {
+    "AdumbraError": "adumbra.errors",
+    "BudgetRefused": "adumbra.errors",
+    "Column": "adumbra.schema.schema",
     "DPPro": "adumbra.estimators",
-    "DPProConfig": "adumbra.mechanisms.dppro",
+    "DPProConfig": "adumbra.mechanisms.projection",
+    "DistanceModel": "adumbra.postprocess.distances",
+    "InvalidInput": "adumbra.errors",
+    "ItemSpec": "adumbra.schema.schema",
     "JLLaplace": "adumbra.estimators",
-    "JLLaplaceConfig": "adumbra.mechanisms.jl_laplace",
+    "JLLaplaceConfig": "adumbra.mechanisms.projection",
+    "Kind": "adumbra.schema.schema",
     "LDAConfig": "adumbra.mechanisms.lda",
     "LDAPublisher": "adumbra.estimators",
     "Ledger": "adumbra.privacy.ledger",
-    "MomentsConfig": "adumbra.mechanisms.moments_plan",
+    "LedgerError": "adumbra.errors",
+    "LocalEngine": "adumbra.engine.local",
+    "MomentsConfig": "adumbra.mechanisms.moments",
     "MomentsSynthesizer": "adumbra.estimators",
+    "Neighbours": "adumbra.relations",
+    "NoiseKeyReused": "adumbra.errors",
     "PCAConfig": "adumbra.mechanisms.pca",
     "PCAPublisher": "adumbra.estimators",
     "Plan": "adumbra.mechanisms.base",
     "Population": "adumbra.privacy.ledger",
+    "PreparedRelease": "adumbra.workflow",
+    "PrivacyCostWarning": "adumbra.errors",
     "PrivacyGuarantee": "adumbra.privacy.guarantee",
     "RONGauss": "adumbra.estimators",
     "RONGaussConfig": "adumbra.mechanisms.ron_gauss",
     "Release": "adumbra.release.artifact",
-    "Schema": "adumbra.data.schema",
+    "Schema": "adumbra.schema.schema",
+    "SchemaError": "adumbra.errors",
     "TopKColumns": "adumbra.estimators",
     "TopKConfig": "adumbra.mechanisms.topk",
+    "Unit": "adumbra.relations",
+    "Unsupported": "adumbra.errors",
+    "VerificationFailed": "adumbra.errors",
+    "Verified": "adumbra.release.storage",
     "create_ledger": "adumbra.privacy.ledger",
     "load": "adumbra.release.storage",
     "open_ledger": "adumbra.privacy.ledger",
     "plan": "adumbra.workflow",
+    "prepare": "adumbra.workflow",
     "release": "adumbra.workflow",
     "verify": "adumbra.release.storage",
 }
 
 __all__ = [
+    "AdumbraError",
+    "BudgetRefused",
+    "Column",
     "DPPro",
     "DPProConfig",
+    "DistanceModel",
+    "InvalidInput",
+    "ItemSpec",
     "JLLaplace",
     "JLLaplaceConfig",
+    "Kind",
     "LDAConfig",
     "LDAPublisher",
     "Ledger",
+    "LedgerError",
+    "LocalEngine",
     "MomentsConfig",
     "MomentsSynthesizer",
+    "Neighbours",
+    "NoiseKeyReused",
     "PCAConfig",
     "PCAPublisher",
     "Plan",
     "Population",
+    "PreparedRelease",
+    "PrivacyCostWarning",
     "PrivacyGuarantee",
     "RONGauss",
     "RONGaussConfig",
     "Release",
     "Schema",
+    "SchemaError",
     "TopKColumns",
     "TopKConfig",
+    "Unit",
+    "Unsupported",
+    "VerificationFailed",
+    "Verified",
     "__version__",
     "create_ledger",
     "load",
     "open_ledger",
     "plan",
+    "prepare",
     "release",
     "verify",
 ]

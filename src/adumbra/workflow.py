@@ -1,46 +1,45 @@
-"""Plan and release: the one place where mechanisms, ledger, storage and report meet.
+"""Prepare and commit: the one place where methods, ledger, storage and report meet.
 
-    plan -> reserve (durable) -> draw -> seal -> publish -> commit
+    prepare (settle, check, quote) -> commit: reserve (durable) -> draw -> seal -> publish -> commit
 
-Before `reserve` only names, storage types and public counts are read. A crash after it is charged; what
-was sealed can be published later (`ledger resume`), and nothing is drawn twice under one id.
+`prepare` reads only names, storage types and public counts, and charges nothing. A crash after
+`reserve` is charged; what was sealed can be published later (`ledger resume`), and nothing is drawn
+twice under one id.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
-from adumbra.data.schema import Schema
 from adumbra.data.sources import Source, open_source
-from adumbra.data.watched import WatchedSource
+from adumbra.data.views import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, InvalidInput, LedgerError, require
-from adumbra.mechanisms import dppro, jl_laplace, lda, moments, pca, ron_gauss, topk
-from adumbra.mechanisms.base import Draft, Plan
-from adumbra.mechanisms.dppro import DPProConfig
-from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
-from adumbra.mechanisms.lda import LDAConfig
-from adumbra.mechanisms.moments_plan import MomentsConfig
-from adumbra.mechanisms.pca import PCAConfig
-from adumbra.mechanisms.ron_gauss import RONGaussConfig
-from adumbra.mechanisms.topk import TopKConfig
+from adumbra.mechanisms.base import Config, Draft, Method, Plan, Settled
+from adumbra.mechanisms.methods import method_of
 from adumbra.privacy.grant import Grant
-from adumbra.privacy.ledger import Ledger, open_ledger
+from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release.artifact import Release
 from adumbra.release.card import Card, build_card, require_about, stamped
-from adumbra.release.place import LONGEST_ENTRY, require_place, staged_at
-from adumbra.release.storage import date_files, load, require_card, write_staged
+from adumbra.release.storage import (
+    LONGEST_ENTRY,
+    date_files,
+    load,
+    require_card,
+    require_place,
+    staged_at,
+    write_staged,
+)
 from adumbra.report.page import render
+from adumbra.schema.schema import Schema
 from adumbra.version import __version__
 
-Config = (
-    DPProConfig | JLLaplaceConfig | LDAConfig | MomentsConfig | PCAConfig | RONGaussConfig | TopKConfig
-)
-
-# How a paid entry becomes a grant: from the ledger, the entry and the purposes of its plan. `release`
-# has `Ledger.draw` and takes no other; the auditor calls `_transact` with its own.
+# How a paid entry becomes a grant: from the ledger, the entry and the purposes of its plan. A release
+# opens its grant by `Ledger.draw` and takes no other; the auditor calls `_publish` with its own.
 OpenGrant = Callable[[Ledger, str, tuple[str, ...]], Grant]
 
 LIMITS = (
@@ -52,9 +51,11 @@ LIMITS = (
     ),
     "Run time, memory and the machine itself are outside the guarantee.",
 )
+NOT_DECLARED = "not declared"
+ESTIMATOR = "estimator"  # the population of the account in memory that pays for one fit
 
 
-def plan(config: Config, schema: Schema | str | Path) -> Plan:  # noqa: PLR0911 - one case a mechanism
+def plan(config: Config, schema: Schema | str | Path) -> Plan:
     """Cost, noise and expected error of a release; touches no data and costs nothing.
 
     Parameters
@@ -70,72 +71,63 @@ def plan(config: Config, schema: Schema | str | Path) -> Plan:  # noqa: PLR0911 
     ------
     InvalidInput, if config and schema do not fit; its subclass `Unsupported`, if there is no proof.
     """
-    schema = as_schema(schema)
-    match config:
-        case DPProConfig():
-            return dppro.plan(config, schema)
-        case JLLaplaceConfig():
-            return jl_laplace.plan(config, schema)
-        case LDAConfig():
-            return lda.plan(config, schema)
-        case MomentsConfig():
-            return moments.plan(config, schema)
-        case PCAConfig():
-            return pca.plan(config, schema)
-        case RONGaussConfig():
-            return ron_gauss.plan(config, schema)
-        case TopKConfig():
-            return topk.plan(config, schema)
-    raise _unknown(config)
+    method = method_of(config)
+    return method.settle(config, as_schema(schema)).plan
 
 
-def draw(  # noqa: PLR0911 - as above
-    source: Source, config: Config, *, engine: Engine, grant: Grant
-) -> Draft:
-    """Run a mechanism under a grant that was paid for."""
-    match config:
-        case DPProConfig():
-            return dppro.release(source, config, engine=engine, grant=grant)
-        case JLLaplaceConfig():
-            return jl_laplace.release(source, config, engine=engine, grant=grant)
-        case LDAConfig():
-            return lda.release(source, config, engine=engine, grant=grant)
-        case MomentsConfig():
-            return moments.release(source, config, engine=engine, grant=grant)
-        case PCAConfig():
-            return pca.release(source, config, engine=engine, grant=grant)
-        case RONGaussConfig():
-            return ron_gauss.release(source, config, engine=engine, grant=grant)
-        case TopKConfig():
-            return topk.release(source, config, engine=engine, grant=grant)
-    raise _unknown(config)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PreparedRelease:
+    """One release, settled and checked, not paid: show `plan` and `quote`, then `commit` or `close`."""
+
+    method: Method[Any, Any]
+    settled: Settled[Any, Any]
+    source: WatchedSource = field(repr=False)
+    pin: str = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    population: str
+    out: Path | None
+    engine: Engine = field(repr=False)
+    about: Mapping[str, object]
+    before_dp: str
+    is_ledger_ours: bool = field(repr=False)  # opened here, so closed here
+
+    @property
+    def plan(self) -> Plan:
+        """Cost, noise and expected error."""
+        return self.settled.plan
+
+    @property
+    def quote(self) -> tuple[Quote, ...]:
+        """What this release takes of each account that pays, the population's own first."""
+        return self.ledger.quote(self.population, self.plan.guarantee)
+
+    def commit(self) -> Release:
+        """Pay, draw and publish the new folder. An error after the charge says what stays charged."""
+        if self.out is None:
+            raise InvalidInput("out=None: prepared without a folder; give one to `prepare`")
+        _publish(self, self.out, Ledger.draw)
+        published = load(self.out)
+        date_files(self.out)  # reading it set the times of access
+        return published
+
+    def draw(self) -> Draft:
+        """Pay and draw without a folder; the rows and arrays stay in memory."""
+        with _paid(self, Ledger.draw) as (_, grant):
+            return self.method.draw(self.settled, self.source, self.engine, grant)
+
+    def close(self) -> None:
+        """Close the ledger, if it was opened by `prepare`; nothing is charged."""
+        if self.is_ledger_ours:
+            self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-def require_payable(  # noqa: PLR0913 - the public decisions of `release`
-    config: Config,
-    planned: Plan,
-    *,
-    schema: Schema,
-    ledger: str | Path | Ledger,
-    population: str,
-    out: str | Path,
-    engine: Engine | None = None,
-    about: Mapping[str, object] | None = None,
-    before_dp: str = "not declared",
-) -> None:
-    """Refuse at once what `release` would refuse before its charge; charges nothing."""
-    require_place(Path(out))
-    verbs = (getattr(engine or LocalEngine, verb, None) for verb in ("fold", "map_blocks"))
-    require(all(map(callable, verbs)), f"engine of type {type(engine).__name__}: use LocalEngine()")
-    with _opened(ledger) as book:
-        book.check(population, planned.guarantee)
-        paid = {"entry": LONGEST_ENTRY, **book.head().to_dict()}
-    require_about(about or {})
-    people = {"population": population, **(about or {})}
-    require_card(_card(config, planned, schema, about=people, before_dp=before_dp, paid=paid))
-
-
-def release(  # noqa: PLR0913 - the door to everything: each keyword is one public decision
+def prepare(  # noqa: PLR0913 - each keyword is one public decision
     data: object,
     config: Config,
     *,
@@ -145,7 +137,81 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
     out: str | Path,
     engine: Engine | None = None,
     about: Mapping[str, object] | None = None,
-    before_dp: str = "not declared",
+    before_dp: str = NOT_DECLARED,
+) -> PreparedRelease:
+    """Settle a release and check all that can be foreseen; charges nothing.
+
+    Takes what `release` takes. Use the result in a `with` block, or `close` it: it holds an open ledger.
+
+    Raises
+    ------
+    InvalidInput or BudgetRefused, for what `release` would refuse.
+    """
+    source = WatchedSource(open_source(data, as_schema(schema)))
+    method = method_of(config)
+    settled = method.settle(config, source.schema)
+    require_place(Path(out))
+    verbs = (getattr(engine or LocalEngine, verb, None) for verb in ("fold", "map_blocks"))
+    require(all(map(callable, verbs)), f"engine of type {type(engine).__name__}: use LocalEngine()")
+    is_ours = not isinstance(ledger, Ledger)
+    book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger)
+    try:
+        prepared = PreparedRelease(
+            method=method,
+            settled=settled,
+            source=source,
+            pin=source.pin(),
+            ledger=book,
+            population=population,
+            out=Path(out),
+            engine=engine or LocalEngine(),
+            about=about or {},
+            before_dp=before_dp,
+            is_ledger_ours=is_ours,
+        )
+        _require_payable(prepared)
+    except BaseException:
+        if is_ours:
+            book.close()
+        raise
+    return prepared
+
+
+def prepare_in_memory(source: Source, config: Config) -> PreparedRelease:
+    """The release of one fit: an account in memory pays, and `draw` gives what was released."""
+    watched = WatchedSource(source)
+    method = method_of(config)
+    settled = method.settle(config, watched.schema)
+    amount = settled.plan.guarantee
+    epsilon = amount.epsilon_at(amount.delta) if amount.delta else amount.epsilon_at(0.0)
+    ledger = memory_ledger()
+    ledger.register(Population(ESTIMATOR, amount.unit, amount.neighbours, epsilon, amount.delta))
+    return PreparedRelease(
+        method=method,
+        settled=settled,
+        source=watched,
+        pin=source.pin(),
+        ledger=ledger,
+        population=ESTIMATOR,
+        out=None,
+        engine=LocalEngine(),
+        about={},
+        before_dp=NOT_DECLARED,
+        is_ledger_ours=True,
+    )
+
+
+def release(  # noqa: PLR0913 - the main entry point: each keyword is one public decision
+    data: object,
+    config: Config,
+    *,
+    schema: Schema | str | Path,
+    ledger: str | Path | Ledger,
+    population: str,
+    out: str | Path,
+    engine: Engine | None = None,
+    about: Mapping[str, object] | None = None,
+    before_dp: str = NOT_DECLARED,
 ) -> Release:
     """Pay for one release, draw it, and publish it in the new folder `out`.
 
@@ -171,144 +237,95 @@ def release(  # noqa: PLR0913 - the door to everything: each keyword is one publ
     InvalidInput or BudgetRefused, before anything is charged. What stops it after the charge carries a
     note on which ledger entry stays charged, and what can be done.
     """
-    _transact(
+    with prepare(
         data,
         config,
         schema=schema,
         ledger=ledger,
         population=population,
-        out=Path(out),
+        out=out,
         engine=engine,
         about=about,
         before_dp=before_dp,
-        open_grant=Ledger.draw,
-    )
-    published = load(out)
-    date_files(Path(out))  # reading it set the times of access
-    return published
+    ) as prepared:
+        return prepared.commit()
 
 
-def _transact(  # noqa: PLR0913 - as `release`
-    data: object,
-    config: Config,
-    *,
-    schema: Schema | str | Path,
-    ledger: str | Path | Ledger,
-    population: str,
-    out: Path,
-    engine: Engine | None,
-    about: Mapping[str, object] | None,
-    before_dp: str,
-    open_grant: OpenGrant,
-) -> None:
-    """All of `release` but reading it back; a release under a grant with a known secret is stamped."""
-    source = WatchedSource(open_source(data, as_schema(schema)))
-    planned = plan(config, source.schema)
-    pin = source.pin()
-    with _opened(ledger) as book:
-        require_payable(
-            config,
-            planned,
-            schema=source.schema,
-            ledger=book,
-            population=population,
-            out=out,
-            engine=engine,
-            about=about,
-            before_dp=before_dp,
-        )
-        request = {
-            "method": planned.method,
-            "config": config_facts(config),
-            "schema": source.schema.digest(),
-        }
-        entry = book.reserve(population, planned.guarantee, request=request, source_pin=pin)
-        with _told_where_it_stands(book, entry):
-            grant = open_grant(book, entry, planned.purposes)
-            fingerprint = book.fingerprint(source.watched_columns)
-            source.see = fingerprint.update
-            draft = draw(source, config, engine=engine or LocalEngine(), grant=grant)
-            paid = {"entry": entry, **book.head().to_dict()}
-            people = {"population": population, **(about or {})}
-            card = _card(
-                config, planned, source.schema, about=people, before_dp=before_dp, paid=paid, draft=draft
-            )
-            if grant.not_private:
-                card = stamped(card)
-            staged = staged_at(out, entry)
-            digest = write_staged(
-                staged, tables=draft.tables, arrays=draft.arrays, card=card, page=render
-            )
-            if source.pin() != pin:
-                raise LedgerError(
-                    f"entry={entry}: the data changed while it was read; nothing is published"
-                )
-            if source.is_seen:
-                book.record_fingerprint(entry, fingerprint)
-            book.seal(entry, staged=staged, digest=digest)
-            book.publish(entry, out)
-            book.commit(entry)
-    out.chmod(0o755)  # staged and published as the owner's own; readable once it is committed
-
-
-def _card(  # noqa: PLR0913 - one keyword a part of the card
-    config: Config,
-    planned: Plan,
-    schema: Schema,
-    *,
-    about: Mapping[str, object],
-    before_dp: str,
-    paid: Mapping[str, object],
-    draft: Draft | None = None,
-) -> Card:
-    """The card of a draft, or of a plan while the draft is to come."""
-    return build_card(
-        method=planned.method,
-        config=config_facts(config),
-        guarantee=planned.guarantee,
-        schema_dict=schema.facts(),
-        declared_by=schema.declared_by,
-        mechanisms=[
-            noise.to_dict() for noise in (draft.noise if draft is not None else ()) or planned.noise
-        ],
-        expected_error=dict(planned.expected),
-        ledger=paid,
-        about=about,
-        notes=planned.notes,
-        limits=LIMITS,
-        facts=dict(draft.facts) if draft is not None else {},
-        adumbra_version=__version__,
-        before_dp=before_dp,
-    )
+def _require_payable(prepared: PreparedRelease) -> None:
+    """Refuse at once what would fail after the charge: the budget, and words that no card may hold."""
+    prepared.ledger.check(prepared.population, prepared.plan.guarantee)
+    require_about(prepared.about)
+    require_card(_card(prepared, {"entry": LONGEST_ENTRY, **prepared.ledger.head().to_dict()}))
 
 
 @contextmanager
-def _told_where_it_stands(book: Ledger, entry: str) -> Iterator[None]:
-    """Whatever stops a release after its charge, Ctrl-C too, carries a note on what stays charged."""
+def _paid(prepared: PreparedRelease, open_grant: OpenGrant) -> Iterator[tuple[str, Grant]]:
+    """The ledger's entry and its grant; an error inside carries a note on what stays charged."""
+    book, planned = prepared.ledger, prepared.plan
+    request = {
+        "method": planned.method,
+        "config": config_facts(prepared.settled.config),
+        "schema": prepared.settled.schema.digest(),
+    }
+    entry = book.reserve(
+        prepared.population, planned.guarantee, request=request, source_pin=prepared.pin
+    )
     try:
-        yield
-    except BaseException as error:
+        yield entry, open_grant(book, entry, planned.purposes)
+    except BaseException as error:  # Ctrl-C too
         error.add_note(ChargeNote(book.standing(entry)))
         raise
 
 
-def config_facts(config: Config) -> dict[str, object]:
+def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> None:
+    """Pay, draw, seal, publish, commit; `open_grant` is the ledger's own but for the auditor."""
+    book, source = prepared.ledger, prepared.source
+    with _paid(prepared, open_grant) as (entry, grant):
+        fingerprint = book.fingerprint(source.watched_columns)
+        source.see = fingerprint.update
+        draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
+        card = _card(prepared, {"entry": entry, **book.head().to_dict()}, draft)
+        if grant.not_private:
+            card = stamped(card)
+        staged = staged_at(target, entry)
+        tables = {**draft.tables, **draft.pending}
+        digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=render)
+        if source.pin() != prepared.pin:
+            raise LedgerError(f"entry={entry}: the data changed while it was read; nothing is published")
+        if source.is_seen:
+            book.record_fingerprint(entry, fingerprint)
+        book.seal(entry, staged=staged, digest=digest)
+        book.publish(entry, target)
+        book.commit(entry)
+    target.chmod(0o755)  # staged and published as the owner's own; readable once it is committed
+
+
+def _card(prepared: PreparedRelease, paid: Mapping[str, object], draft: Draft | None = None) -> Card:
+    """The card of a draft, or of a plan while the draft is to come."""
+    planned, schema = prepared.plan, prepared.settled.schema
+    noises = (draft.noise if draft is not None else ()) or planned.noise
+    return build_card(
+        method=planned.method,
+        config=config_facts(prepared.settled.config),
+        guarantee=planned.guarantee,
+        schema_dict=schema.facts(),
+        declared_by=schema.declared_by,
+        mechanisms=[noise.to_dict() for noise in noises],
+        expected_error=dict(planned.expected),
+        ledger=paid,
+        about={"population": prepared.population, **prepared.about},
+        notes=planned.notes,
+        limits=LIMITS,
+        facts=dict(draft.facts) if draft is not None else {},
+        adumbra_version=__version__,
+        before_dp=prepared.before_dp,
+    )
+
+
+def config_facts(config: Any) -> dict[str, object]:  # noqa: ANN401  (any dataclass)
     """Every public parameter by name, for the card and the ledger."""
-    facts = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    facts = {one.name: getattr(config, one.name) for one in dataclasses.fields(config)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
-
-
-@contextmanager
-def _opened(ledger: str | Path | Ledger) -> Iterator[Ledger]:
-    """The ledger itself, or the one at a location, closed afterwards."""
-    if isinstance(ledger, Ledger):
-        yield ledger
-        return
-    book = open_ledger(ledger)
-    try:
-        yield book
-    finally:
-        book.close()
 
 
 def as_schema(schema: object) -> Schema:
@@ -319,9 +336,3 @@ def as_schema(schema: object) -> Schema:
         return Schema.read(schema)
     kind = type(schema).__name__
     raise InvalidInput(f"schema of type {kind}: give an adumbra.Schema, or the path of a schema file")
-
-
-def _unknown(config: object) -> InvalidInput:
-    return InvalidInput(
-        f"config of type {type(config).__name__}: no such mechanism; give one of its configs"
-    )

@@ -18,16 +18,17 @@ from adumbra.audit.alone import reports
 from adumbra.audit.cases import all_cases
 from adumbra.audit.pairs import item_table
 from adumbra.audit.replay_kinds import kinds, neighbours
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, VerificationFailed
-from adumbra.mechanisms.dppro import DPProConfig
+from adumbra.mechanisms.projection import DPProConfig
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.ledger import Ledger, Population, create_ledger
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.storage import load, verify
+from adumbra.schema.schema import ItemSpec, Schema
 from support.cli import adumbra
+from support.methods import draw
 
 KINDS = {kind.name: kind for kind in kinds()}
 ROWS = np.random.default_rng(0).uniform(-1.0, 1.0, (30, 4))
@@ -35,7 +36,7 @@ SCHEMA = Schema.numeric(4, -1.0, 1.0, unit=Unit.ROW, neighbours=Neighbours.REPLA
 CONFIG = DPProConfig(n_components=4, epsilon=1.0, delta=1e-6, family="identity")
 SETS = item_table([[row, (row + 1) % 40] for row in range(40)])
 SET_SCHEMA = Schema(unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, items=ItemSpec(upper=39))
-JOINT = TopKConfig(k=8, epsilon=0.1, delta=0.0, method="joint")
+JOINT = TopKConfig(k=8, epsilon=0.1, delta=0.0, algorithm="joint")
 
 
 @pytest.fixture
@@ -81,10 +82,7 @@ def elsewhere(act):
 def known_rows(config, data, schema):
     """What a release would hold whose secret is the auditor's."""
     source = open_source(data, schema)
-    planned = workflow.plan(config, source.schema)
-    grant = fixed_grant(0, planned.guarantee, planned.purposes)
-    draft = workflow.draw(source, config, engine=recorder.DirectEngine(), grant=grant)
-    batches = draft.tables["data"].batches
+    batches = draw(source, config).pending["data"].batches
     return np.concatenate([np.column_stack(list(batch.to_pydict().values())) for batch in batches])
 
 
@@ -155,18 +153,10 @@ def stamped(tmp_path, ledger):
     def opened(book, entry, purposes):
         return fixed_grant(0, book.mark_drawn(entry, purposes), purposes)
 
-    workflow._transact(
-        ROWS,
-        CONFIG,
-        schema=SCHEMA,
-        ledger=ledger,
-        population="p",
-        out=out,
-        engine=None,
-        about=None,
-        before_dp="none",
-        open_grant=opened,
+    prepared = workflow.prepare(
+        ROWS, CONFIG, schema=SCHEMA, ledger=ledger, population="p", out=out, before_dp="none"
     )
+    workflow._publish(prepared, out, opened)
     return out
 
 
@@ -200,13 +190,13 @@ def test_no_public_function_takes_a_grant_or_a_way_to_open_one():
 
 
 def test_bugs_cannot_be_planted_in_this_process():
-    before = workflow.draw
+    before = workflow.prepare
     with (
         pytest.raises(InvalidInput, match="only the auditor's own may do it"),
-        own_process.plant([(workflow, "draw", None)]),
+        own_process.plant([(workflow, "prepare", None)]),
     ):
         pass
-    assert workflow.draw is before
+    assert workflow.prepare is before
 
 
 def test_a_broken_process_of_the_auditor_is_no_reassurance():
@@ -217,13 +207,14 @@ def test_a_broken_process_of_the_auditor_is_no_reassurance():
 SPEAKING = """
 import sys
 from adumbra.audit import __main__ as own, replay
-from adumbra.mechanisms import dppro
-right = dppro.release
-def wrong(source, config, *, engine, grant):
+from dataclasses import replace
+from adumbra.mechanisms import methods
+right = methods.method_named("dppro")
+def wrong(settled, source, engine, grant):
     rows = sum(float(abs(b.values).sum()) for b in source.batches(4096))
     print(rows, file={stream})
-    return right(source, config, engine=engine, grant=grant)
-dppro.release = wrong
+    return right.draw(settled, source, engine, grant)
+methods.METHODS = (replace(right, draw=wrong), *methods.METHODS[1:])
 own.chosen_kinds = lambda method: [one for one in own_kinds if one.name == "dppro/row"]
 from adumbra.audit.replay_kinds import kinds
 own_kinds = kinds()

@@ -8,14 +8,14 @@ import pytest
 from adumbra import workflow
 from adumbra.audit.internal import attack_release, facts
 from adumbra.audit.pairs import table_of
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.errors import Unsupported
-from adumbra.mechanisms.dppro import DPProConfig
-from adumbra.mechanisms.lda import LDAConfig
-from adumbra.mechanisms.moments_plan import MomentsConfig
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.report.internal import STAMP, render_internal
+from adumbra.schema.schema import Column, Kind, Schema
 from support.cli import adumbra
 
 SCHEMA = Schema(
@@ -131,7 +131,7 @@ def test_missing_cells_and_a_holdout_of_another_size(tmp_path):
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     with create_ledger(tmp_path / "ledger.db") as ledger:
         ledger.register(Population("p", Unit.ROW, Neighbours.REPLACE_ONE, 5.0, 1e-6))
-    config = MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=70)
+    config = MomentsConfig(epsilon=1.0, delta=1e-6, synthetic_rows=70)
     release = workflow.release(
         tmp_path / "members.csv", config, schema=schema, ledger=tmp_path / "ledger.db", population="p",
         out=tmp_path / "out",

@@ -14,22 +14,12 @@ from adumbra.audit.pairs import Case, item_table
 from adumbra.audit.planted import sensitivity
 from adumbra.audit.recorder import exceedances, record_pair
 from adumbra.audit.replay_kinds import ITEMS, kinds
-from adumbra.mechanisms import dppro, jl_laplace, lda, moments, pca, ron_gauss, topk
 from adumbra.relations import Neighbours
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.box_moments import BoxMoments
 from support.planting import plant
 from support.topk import full
 
-MODULES = {
-    "dppro": dppro,
-    "jl-laplace": jl_laplace,
-    "lda": lda,
-    "moments": moments,
-    "pca": pca,
-    "ron-gauss": ron_gauss,
-    "topk": topk,
-}
 KINDS = {kind.name: kind for kind in kinds()}
 EXTREME = [-1.0, 1.0, 0.0, float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324]
 NUMBERS = st.one_of(st.sampled_from(EXTREME), st.floats(-1.5, 1.5))
@@ -78,7 +68,6 @@ def examples(kind):
 def faults(kind, tables):
     case = Case(
         name=kind.name,
-        module=MODULES[kind.method],
         config=kind.config(),
         schema=kind.schema,
         tables=(tables,),

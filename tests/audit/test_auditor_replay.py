@@ -9,10 +9,9 @@ import pytest
 
 from adumbra import workflow
 from adumbra.audit import replay
-from adumbra.audit.planted import altered_release, with_fact
+from adumbra.audit.planted import altered_draw, with_fact
 from adumbra.audit.replay_kinds import NAME, POPULATION, families, kinds, neighbours
 from adumbra.cli import main as cli
-from adumbra.mechanisms import ron_gauss
 from adumbra.privacy.ledger import Ledger
 from adumbra.privacy.ledger.chain import Chain
 from support.planting import plant
@@ -98,7 +97,7 @@ def test_a_leak_into_the_card_is_seen(tmp_path):
     kind = KINDS["ron-gauss/add-remove"]
     leak = with_fact("n", lambda _draft, source, _grant: sum(len(b) for b in source.batches(4096)))
     first, second, _ = next(neighbours(kind, 2))
-    with plant(altered_release(ron_gauss, leak)):
+    with plant(altered_draw("ron-gauss", leak)):
         found = replay.compare(tmp_path, kind, (first, second))
     assert "release/card.json differs" in found
     assert "release/card.html differs" in found

@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adumbra import workflow
 from adumbra.evaluate import component_published as published
 from adumbra.mechanisms import box_release
 from adumbra.mechanisms.base import Calibrated
-from adumbra.mechanisms.lda import LDAConfig
-from adumbra.mechanisms.pca import PCAConfig
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.box_moments import BoxMoments
-from support.components import ADD, REPLACE, mixed, module_of, replayed, spent, table
+from support.components import ADD, REPLACE, mixed, replayed, spent, table
 
 ROWS = {
     "low": {"a": 0.0, "city": "x", "kind": "r", "n": -5, "flag": False, "b": -1.0},
@@ -44,7 +45,7 @@ def neighbours_of(relation):
 
 
 def worst(config, schema, pairs):
-    guarantee = module_of(config).plan(config, schema).guarantee
+    guarantee = workflow.plan(config, schema).guarantee
     most = 0.0
     for first, second in pairs:
         calls, same = replayed(with_row(first), with_row(second), schema, config)
@@ -104,7 +105,7 @@ def test_forgetting_the_class_change_is_caught(monkeypatch):
         return plain(BoxMoments(shape), relation)
 
     monkeypatch.setattr(BoxMoments, "sensitivity", forgotten)
-    assert caught(LDAConfig(epsilon=1.0, synthetic_rows=3), mixed())
+    assert caught(LDAConfig(epsilon=1.0, delta=0.0, synthetic_rows=3), mixed())
 
 
 def test_categories_counted_as_one_change_each_are_caught(monkeypatch):
@@ -115,7 +116,8 @@ def test_categories_counted_as_one_change_each_are_caught(monkeypatch):
 
     monkeypatch.setattr(BoxMoments, "sensitivity", naive)
     assert caught(
-        PCAConfig(n_components=2, epsilon=1.0, output="sample", synthetic_rows=3), mixed(label=None)
+        PCAConfig(n_components=2, epsilon=1.0, delta=0.0, output="sample", synthetic_rows=3),
+        mixed(label=None),
     )
 
 

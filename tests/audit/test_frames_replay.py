@@ -10,19 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from adumbra import workflow
 from adumbra.data import arrays
-from adumbra.data.schema import Column, Kind, Schema
-from adumbra.mechanisms.lda import LDAConfig
-from adumbra.mechanisms.pca import PCAConfig
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.relations import Unit
+from adumbra.schema.schema import Column, Kind, Schema
 from support.cells import HOSTILE
-from support.components import ADD, REPLACE, module_of, replayed, spent
+from support.components import ADD, REPLACE, replayed, spent
 
 ROWS = 12
 CONFIGS = [
-    LDAConfig(epsilon=1.0, synthetic_rows=3),
+    LDAConfig(epsilon=1.0, delta=0.0, synthetic_rows=3),
     LDAConfig(epsilon=1.0, delta=1e-6, synthetic_rows=3),
-    PCAConfig(n_components=2, epsilon=1.0, output="sample", synthetic_rows=3),
+    PCAConfig(n_components=2, epsilon=1.0, delta=0.0, output="sample", synthetic_rows=3),
 ]
 
 
@@ -52,7 +53,7 @@ def made_by_pandas(cell):
 
 def ratio(first, second, declared, config):
     """What the pair costs, as a share of what was paid."""
-    guarantee = module_of(config).plan(config, declared).guarantee
+    guarantee = workflow.plan(config, declared).guarantee
     calls, same = replayed(first, second, declared, config)
     assert same, "the outputs differ although the noise was replayed"
     paid = guarantee.epsilon if guarantee.is_pure else guarantee.mu

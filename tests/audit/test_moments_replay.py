@@ -6,9 +6,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from adumbra.mechanisms import moments
-from adumbra.mechanisms.moments_plan import MomentsConfig, design
-from adumbra.statistics.blocks import BlockGram
+from adumbra.mechanisms.moments import plan as moments
+from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.design import design
+from adumbra.statistics.block_gram import BlockGram
 from support.moments import (
     ADD,
     REPLACE,
@@ -20,9 +21,9 @@ from support.moments import (
 )
 
 CONFIGS = [
-    MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=50),
-    MomentsConfig(epsilon=1.0, delta=0.0, sample_rows=50),
-    MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=50, numbers="bins"),
+    MomentsConfig(epsilon=1.0, delta=1e-6, synthetic_rows=50),
+    MomentsConfig(epsilon=1.0, delta=0.0, synthetic_rows=50),
+    MomentsConfig(epsilon=1.0, delta=1e-6, synthetic_rows=50, numbers="bins"),
 ]
 
 
@@ -64,7 +65,7 @@ def item_pairs(schema):
 def shares_of_paid(schema, config, pairs, gram_weights=True):
     """For each purpose the largest change over what its noise pays for."""
     worst = {}
-    decided = design(config, schema, None)
+    decided = design(config, schema)
     for first, second in pairs:
         record, one, two = replayed(first, second, schema, config)
         assert one.tables["data"].equals(two.tables["data"])

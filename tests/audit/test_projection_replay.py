@@ -8,21 +8,22 @@ that are planted wrong.
 import numpy as np
 import pytest
 
+from adumbra import workflow
 from adumbra.data.bounds import BoundedElements, bound_rows
-from adumbra.mechanisms import dppro, jl_laplace, projected
 from adumbra.mechanisms.base import Calibrated
-from adumbra.mechanisms.dppro import DPProConfig
-from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
-from support.projection import configs, items, mixed, module_of, numbers, replayed_pairs
+from adumbra.mechanisms.projection import plan as projections
+from adumbra.mechanisms.projection import rows as projected
+from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
+from support.projection import configs, items, mixed, numbers, replayed_pairs
 
 D, K = 8, 4
 
 
 def paid(config, schema, pairs):
     """The sensitivity in L2 (Gaussian) or L1 (Laplace) that the declared scale pays for."""
-    guarantee = module_of(config).plan(config, schema).guarantee
+    guarantee = workflow.plan(config, schema).guarantee
     scale = float(pairs[0].first.scale)
-    return scale * (guarantee.mu if guarantee.mu is not None else guarantee.epsilon)
+    return scale * (guarantee.mu if guarantee.mu is not None else guarantee.pure_epsilon)
 
 
 def moved(config, pair):
@@ -80,7 +81,7 @@ def test_one_row_moves_at_most_what_was_paid(config):
 def test_opposite_rows_reach_the_clip_radius_in_l2():
     """A row along the longest direction of R and its opposite: both end on the sphere."""
     config, schema = DPProConfig(n_components=K, epsilon=1.0, delta=1e-6, row_norm=0.4), numbers(D)
-    matrix = dppro.draw_matrix(config, projected.row_space(schema, 0.4)).to_float()
+    matrix = projections.public_projection(config, projected.row_space(schema, 0.4)).to_float()
     direction = np.linalg.svd(matrix)[0][:, 0]
     row = np.clip(direction / np.abs(direction).max(), -1, 1) * 2.0
     neighbours = [(np.array([1.0 + row]), np.array([1.0 - row]))]
@@ -156,8 +157,8 @@ def caught(config, schema, neighbours):
 
 def test_half_the_noise_is_caught(monkeypatch):
     rng = np.random.default_rng(3)
-    monkeypatch.setattr(dppro, "calibrate_gaussian", half(dppro.calibrate_gaussian))
-    monkeypatch.setattr(jl_laplace, "calibrate_laplace", half(jl_laplace.calibrate_laplace))
+    monkeypatch.setattr(projections, "calibrate_gaussian", half(projections.calibrate_gaussian))
+    monkeypatch.setattr(projections, "calibrate_laplace", half(projections.calibrate_laplace))
     for config in (configs("element", n_components=K)[0], configs("element", n_components=K)[6]):
         assert caught(config, numbers(D, "element"), element_neighbours(rng))
 
@@ -172,7 +173,7 @@ def test_a_forgotten_clip_is_caught(monkeypatch):
         DPProConfig(n_components=K, epsilon=1.0, delta=1e-6, row_norm=0.4, family="gaussian"),
         numbers(D),
     )
-    matrix = dppro.draw_matrix(config, projected.row_space(schema, 0.4)).to_float()
+    matrix = projections.public_projection(config, projected.row_space(schema, 0.4)).to_float()
     direction = np.linalg.svd(matrix)[0][:, 0]
     row = direction / np.abs(direction).max() * 2.0
     assert caught(config, schema, [(np.array([1.0 + row]), np.array([1.0 - row]))])
@@ -188,14 +189,14 @@ def test_an_average_row_norm_instead_of_the_largest_is_caught(monkeypatch):
         lengths = np.linalg.norm(matrix.to_float(), axis=1)
         return type("S", (), {"l1": float(lengths.mean()), "l2": float(lengths.mean())})()
 
-    monkeypatch.setattr(dppro, "element_sensitivity", average)
+    monkeypatch.setattr(projections, "element_sensitivity", average)
     assert caught(config, schema, element_neighbours(np.random.default_rng(4)))
 
 
 def test_shortening_rows_under_the_element_unit_is_caught(monkeypatch):
     """The reason for the refusal: one cell then moves all of its row, along a long direction of R."""
     config, schema = DPProConfig(n_components=K, epsilon=1.0, delta=1e-6), numbers(400, "element")
-    matrix = dppro.draw_matrix(config, projected.row_space(schema, None)).to_float()
+    matrix = projections.public_projection(config, projected.row_space(schema, None)).to_float()
     matrix[0] = 0.0
     row = np.linalg.svd(matrix, full_matrices=False)[0][:, 0] * 0.5
     other = row.copy()

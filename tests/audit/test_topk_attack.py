@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from adumbra.mechanisms.topk import TopKConfig, methods, phases, plan
+from adumbra.mechanisms.topk import TopKConfig, methods, phases
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import TruncatedCounts
+from adumbra.workflow import plan
 from support.topk import DirectEngine, full, item_source, release_of
 
 CONFIDENCE = 1 - 1e-9
@@ -57,12 +58,12 @@ REPLACED = ([[0, 1]] * 3 + [ALL_BUT_FIRST], [[0, 1]] * 3 + [FIRST])
 
 @pytest.mark.parametrize("method", ["frefirst", "em", "svt", "tps-pfm", "joint"])
 def test_sound_methods_stay_below_their_claim(method):
-    config = TopKConfig(k=1, epsilon=1.0, method=method, max_length=10)
+    config = TopKConfig(k=1, epsilon=1.0, delta=0.0, algorithm=method, max_length=10)
     assert attack(config, *REPLACED, Neighbours.REPLACE_ONE, chosen(0)) <= 1.0
 
 
 def test_counts_stay_below_their_claim_and_the_attack_is_strong():
-    config = TopKConfig(k=1, epsilon=4.0, method="frefirst", length=1, all_counts=True)
+    config = TopKConfig(k=1, epsilon=4.0, delta=0.0, algorithm="frefirst", length=1, all_counts=True)
     bound = attack(config, [], [[0]], Neighbours.ADD_REMOVE, counted_above(0, 0.5))
     assert 0.5 < bound <= 4.0
 
@@ -79,7 +80,7 @@ def test_counts_without_truncation_are_caught(monkeypatch):
     def many_above(draft):
         return float(draft.tables["counts"]["count"].to_numpy().mean()) > 0.5
 
-    config = TopKConfig(k=1, epsilon=1.0, method="frefirst", length=1, all_counts=True)
+    config = TopKConfig(k=1, epsilon=1.0, delta=0.0, algorithm="frefirst", length=1, all_counts=True)
     row = [list(range(WIDTH))]
     assert attack(config, [], row, Neighbours.ADD_REMOVE, many_above) <= 1.0
     monkeypatch.setattr(phases, "truncated", planted)
@@ -87,7 +88,7 @@ def test_counts_without_truncation_are_caught(monkeypatch):
 
 
 def test_selection_noise_that_forgets_the_rounds_is_caught(monkeypatch):
-    config = TopKConfig(k=20, epsilon=0.3, method="em")
+    config = TopKConfig(k=20, epsilon=0.3, delta=0.0, algorithm="em")
     exact = methods.exponential
     assert attack(config, [], [[0]], Neighbours.ADD_REMOVE, chosen(0)) <= 0.3
 
@@ -108,7 +109,7 @@ def em_loss(counts, moved, scale):
 
 
 def test_the_exponential_mechanism_exactly_and_its_misuse():
-    config, many = TopKConfig(k=1, epsilon=1.0, method="em"), 10**4
+    config, many = TopKConfig(k=1, epsilon=1.0, delta=0.0, algorithm="em"), 10**4
     scales = {
         relation: plan(config, item_source([], WIDTH, relation).schema).noise[0].scale
         for relation in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)

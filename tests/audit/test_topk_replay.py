@@ -7,10 +7,11 @@ the noise must differ by no more than the sensitivity that calibrated it.
 import numpy as np
 import pytest
 
-from adumbra.mechanisms.topk import Method, TopKConfig, plan
+from adumbra.mechanisms.topk import Algorithm, TopKConfig
 from adumbra.mechanisms.topk.config import Step, budget_of
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
 from adumbra.relations import Neighbours
+from adumbra.workflow import plan
 from support.topk import item_source, market, release_of
 
 WIDTH = 30
@@ -26,7 +27,7 @@ ADDED = [(BASE, [*BASE, row]) for row in (LONG, SHORT, EMPTY, ODD)]
 REPLACED = [
     ([*BASE, a], [*BASE, b]) for a, b in ((LONG, EMPTY), (ODD, EVEN), (SHORT, LONG), (EMPTY, SHORT))
 ]
-METHODS = [(method.value, 0.0) for method in Method if method is not Method.AUTO]
+METHODS = [(method.value, 0.0) for method in Algorithm if method is not Algorithm.AUTO]
 METHODS += [("frefirst", 1e-6), ("gumbel", 1e-6)]
 
 
@@ -49,7 +50,7 @@ def replayed(config, before, after, relation, seed):
 @pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE])
 @pytest.mark.parametrize(("method", "delta"), METHODS)
 def test_nothing_goes_around_the_noise_and_values_move_as_declared(method, delta, relation):
-    config = TopKConfig(k=6, epsilon=0.8, delta=delta, method=method, max_length=20, all_counts=False)
+    config = TopKConfig(k=6, epsilon=0.8, delta=delta, algorithm=method, max_length=20, all_counts=False)
     for seed, (before, after) in enumerate(ADDED if relation is Neighbours.ADD_REMOVE else REPLACED):
         if (
             method == "joint"
@@ -89,7 +90,7 @@ def test_the_declared_sensitivity_is_reached():
         (Neighbours.REPLACE_ONE, [*BASE, ODD], [*BASE, EVEN]),
     ):
         for delta in (0.0, 1e-6):
-            config = TopKConfig(k=6, epsilon=0.8, delta=delta, method="frefirst", length=4)
+            config = TopKConfig(k=6, epsilon=0.8, delta=delta, algorithm="frefirst", length=4)
             _, record = replayed(config, before, after, relation, 1)
             (pair,) = record.pairs
             moved = pair.l1() if delta == 0 else pair.l2()

@@ -1,5 +1,6 @@
 """The layers are as drawn, imports obey them, modules stay small."""
 
+import copy
 import os
 import re
 import shutil
@@ -8,7 +9,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
+from importlinter.contracts.forbidden import ForbiddenContract
 
 ROOT = Path(__file__).resolve().parents[2]
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
@@ -79,6 +82,37 @@ def test_a_planted_import_is_caught(tmp_path, module, line, broken):
     result = lint(source)
     assert result.returncode == 1
     assert broken in result.stdout
+
+
+PRIVATE_ROOMS = ("data", "statistics", "engine")
+AFTER_THE_NOISE = ("postprocess", "report", "release")
+
+
+def private_modules():
+    """Every module and package of the rooms that hold private rows."""
+    return [
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+        for room in PRIVATE_ROOMS
+        for path in sorted((ROOT / "src/adumbra" / room).rglob("*.py"))
+    ]
+
+
+def test_no_module_of_a_private_room_can_be_imported_after_the_noise():
+    """The contract itself, on the graph of the package with one import planted at a time."""
+    (options,) = [contract for contract in contracts() if contract["id"] == "no-road-back"]
+    assert options["forbidden_modules"] == [f"adumbra.{room}" for room in PRIVATE_ROOMS]
+    assert sorted(options["source_modules"]) == sorted(f"adumbra.{room}" for room in AFTER_THE_NOISE)
+    names = {key: options[key] for key in ("source_modules", "forbidden_modules")}
+    contract = ForbiddenContract("no road back", {"root_packages": ["adumbra"]}, names)
+    graph = grimp.build_graph("adumbra", cache_dir=None)
+    assert contract.check(copy.deepcopy(graph), verbose=False).kept
+    modules = private_modules()
+    assert len(modules) > 25
+    for room in AFTER_THE_NOISE:
+        for module in modules:
+            planted = copy.deepcopy(graph)
+            planted.add_import(importer=f"adumbra.{room}", imported=module)
+            assert not contract.check(planted, verbose=False).kept, (room, module)
 
 
 def test_modules_stay_small():

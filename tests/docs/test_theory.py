@@ -21,7 +21,7 @@ SOURCE = re.compile(
 # Names that a test makes up.
 INVENTED = {
     "tests/docs/test_proofs.py": {"x.proof.md", "m.proof.md", "src/m.proof.md"},
-    "tests/unit/test_sources.py": {"notes.md"},
+    "tests/unit/data/test_sources.py": {"notes.md"},
     "tools/seal.py": {"x.proof.md"},
 }
 

@@ -9,8 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
 from adumbra.evaluate import component_published, projection_published
-from adumbra.privacy.calibration import gaussian_sigma
-from adumbra.privacy.conversion import epsilon_of, mu_of
+from adumbra.privacy.conversion import epsilon_of, gaussian_sigma, mu_of
 from adumbra.relations import Neighbours
 from adumbra.statistics.box_moments import joint_l1
 from support.components import box_shape

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from adumbra.cli import main as cli
-from adumbra.data.schema import Schema
 from adumbra.data.sources import compare, describe, open_source
 from adumbra.errors import AdumbraError
 from adumbra.report import figures
+from adumbra.schema.schema import Schema
 from support.canary import BYTES, COLUMNS, SIGNS, WORD, bad_files, bad_objects
 from support.cli import adumbra
 
@@ -157,7 +157,7 @@ def test_a_foreign_exception_loses_its_text(tmp_path, monkeypatch, capfd):
         raise ValueError(WORD)
 
     path = FILES[0].write(tmp_path)
-    monkeypatch.setattr("adumbra.data.blocks.fill_column", leak)
+    monkeypatch.setattr("adumbra.data.row_ranges.fill_column", leak)
     planned = ["release", path, "--schema", tmp_path / "schema.toml", *PAY]
     assert run(monkeypatch, capfd, *planned, "--ledger", "absent.db", "--out", tmp_path / "out") != 0
     monkeypatch.setattr("adumbra.data.csv_header.read_header", leak)

@@ -203,11 +203,11 @@ def test_a_release_inside_a_release_is_refused(place):
 STOPPED = """
 import os, signal
 from adumbra.cli.main import main
-from adumbra.privacy.ledger import faults
+from adumbra.privacy.ledger import crash_points
 def stop(at):
     if at == {at!r}:
         os.kill(os.getpid(), signal.SIGINT)
-faults.checkpoint = stop
+crash_points.checkpoint = stop
 main()
 """
 

@@ -15,15 +15,16 @@ from typer.testing import CliRunner
 
 from adumbra import workflow
 from adumbra.cli.main import app, plain_help
-from adumbra.cli.option_words import PURPOSES, TAKES
-from adumbra.cli.options import choices, config_classes, describe_options, make_config
-from adumbra.cli.plan_views import print_hanging
-from adumbra.data.schema import Column, ItemSpec, Kind, Schema
+from adumbra.cli.options import describe_options, make_config
+from adumbra.cli.planning import print_hanging
 from adumbra.errors import InvalidInput, SchemaError
+from adumbra.mechanisms.fields import CHOICES
+from adumbra.mechanisms.methods import METHODS
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.storage import load, verify
-from adumbra.report.words import in_order
+from adumbra.report.page import in_order
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 from support.ledger import ROW
 
 SCHEMA = """format = "adumbra-schema/1"
@@ -118,7 +119,11 @@ def test_the_card_says_what_the_command_line_was_told(place):
 @pytest.mark.parametrize(
     ("method", "options", "text"),
     [
-        ("moments", [], "sample_rows=None: the number of rows is private; .* \\(-o sample_rows=...\\)"),
+        (
+            "moments",
+            [],
+            "synthetic_rows=None: the number of rows is private; .* \\(-o synthetic_rows=...\\)",
+        ),
         ("ron-gauss", [], "expected_rows.* -o expected_rows=...\\)"),
         ("pca", ["n_components=-1"], "n_components=-1: must be 0 or above \\(-o n_components=...\\)"),
         ("pca", [], "option n_components: is needed for method=pca; add -o n_components=...$"),
@@ -136,12 +141,13 @@ NEEDED |= {"top-k": ["k=2"]}
 
 
 def test_every_choice_is_listed_and_no_other_is_taken():
-    for method, kind in config_classes().items():
+    for described in METHODS:
+        method, kind = described.name, described.config
         delta = 1e-6 if method == "dppro" else 0.0
-        texts = {field.name for field in dataclasses.fields(kind) if field.type in (str, "str")}
-        assert texts == set(choices(method))
-        for name, words in choices(method).items():
-            (row,) = [row for row in describe_options(method) if row[0] == name]
+        texts = [field for field in dataclasses.fields(kind) if field.type in (str, "str")]
+        for name, words in ((field.name, field.metadata[CHOICES]) for field in texts):
+            assert words
+            (row,) = [row for row in describe_options(kind) if row[0] == name]
             assert row[1] == " or ".join(words)
             for word in words:
                 make_config(method, 1.0, delta, [*NEEDED.get(method, []), f"{name}={word}"])
@@ -158,16 +164,16 @@ TABLES = {
     "item sets": {"columns": (), "items": ItemSpec(upper=9)},
 }
 GUESSES = {
-    "moments": ["sample_rows=9"],
+    "moments": ["synthetic_rows=9"],
     "ron-gauss": ["expected_rows=100"],
     "lda": ["expected_rows=100"],
 }
 GUESSES |= {"pca": ["output=sample"]}
 
 
-@pytest.mark.parametrize("method", PURPOSES)
-def test_what_a_method_takes_is_what_its_plan_takes(method):
-    data, relations = TAKES[method]
+@pytest.mark.parametrize("described", METHODS, ids=lambda one: one.name)
+def test_what_a_method_takes_is_what_its_plan_takes(described):
+    method, data, relations = described.name, described.data, described.neighbours
     for kind, shape in TABLES.items():
         for neighbours in Neighbours:
             unit = Unit.ELEMENT if neighbours is Neighbours.ONE_ELEMENT else Unit.ROW
@@ -188,7 +194,7 @@ def test_what_a_method_takes_is_what_its_plan_takes(method):
 
 def test_methods_says_what_each_is_for():
     listed = json.loads(run("methods --json"))
-    assert sorted(listed) == sorted(config_classes()) == sorted(PURPOSES) == sorted(TAKES)
+    assert sorted(listed) == sorted(method.name for method in METHODS)
     text = " ".join(run("methods").split())
     for name, facts in listed.items():
         assert f"--method {name} for {facts['for']} takes {facts['data']};" in text

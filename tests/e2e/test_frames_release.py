@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import adumbra as ad
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, Kind, Schema
 
 ROWS = 2000
 

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from adumbra import workflow
 from adumbra.cli.main import app
-from adumbra.data.schema import Schema
 from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, VerificationFailed
-from adumbra.mechanisms.dppro import DPProConfig
+from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.privacy.ledger import Population, State, create_ledger, open_ledger, verify_export
+from adumbra.schema.schema import Schema
 from support.ledger import ROW, ask, reserve
 
 CONFIG = DPProConfig(n_components=2, epsilon=1.0, delta=1e-6)

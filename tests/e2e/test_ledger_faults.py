@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import event
 
 from adumbra import workflow
-from adumbra.data.schema import Schema
 from adumbra.errors import LedgerError
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.ledger import Population, create_ledger, memory_ledger
 from adumbra.privacy.ledger import store as store_module
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Schema
 from support.ledger import DATABASES, new_location
 
 ROWS = 3001
@@ -34,7 +34,7 @@ universe = 8
 ITEMS = [[1, 2]] * 50 + [[]] * (ROWS - 50)  # few of any item: a noisy count is not near n
 TABLE = pa.table({"items": pa.array(ITEMS, pa.list_(pa.int64()))})
 LOGGERS = ("sqlalchemy", "sqlalchemy.engine", "sqlalchemy.engine.Engine", "psycopg")
-CONFIG = TopKConfig(k=2, epsilon=1.0)
+CONFIG = TopKConfig(k=2, epsilon=1.0, delta=0.0)
 
 
 class Failing:

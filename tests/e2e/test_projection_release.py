@@ -7,13 +7,12 @@ import pytest
 from scipy.sparse import random_array
 
 import adumbra as ad
-from adumbra.data.schema import ItemSpec
 from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms import dppro
-from adumbra.mechanisms.projected import record_batches
+from adumbra.mechanisms.projection.rows import record_batches
 from adumbra.postprocess.distances import DistanceModel, pair_distances
-from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import ItemSpec
+from support.methods import draw
 from support.projection import PAIRS, SetSource, items
 
 CONFIGS = {
@@ -77,15 +76,10 @@ def test_a_release_streams_a_few_blocks_at_a_time():
                 yield batch
 
     config = ad.DPProConfig(n_components=2, epsilon=1.0, delta=1e-6, row_norm=1.0)
-    planned = dppro.plan(config, items(8))
-    draft = dppro.release(
-        Counted(dense, items(8)),
-        config,
-        engine=LocalEngine(threads=2, rows_per_block=4096),
-        grant=fixed_grant(0, planned.guarantee, planned.purposes),
-    )
+    engine = LocalEngine(threads=2, rows_per_block=4096)
+    draft = draw(Counted(dense, items(8)), config, engine=engine)
     assert read == []  # nothing is read before somebody writes
-    for done, _ in enumerate(draft.tables["data"].batches):
+    for done, _ in enumerate(draft.pending["data"].batches):
         assert len(read) - done <= 5
     assert len(read) == 40
     assert list(record_batches(iter(()), 2)) == []

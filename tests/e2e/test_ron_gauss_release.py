@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import adumbra as ad
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, Kind, Schema
 from support.cli import adumbra
 
 ROWS = 4000

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from adumbra.cli.schema_commands import app
-from adumbra.data.schema import Schema
 from adumbra.errors import InvalidInput, SchemaError
+from adumbra.schema.schema import Schema
 from support.canary import COLUMNS
 
 RUN = CliRunner()

@@ -7,15 +7,14 @@ import pytest
 from scipy.sparse import csr_array
 
 import adumbra as ad
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import BudgetRefused, InvalidInput
-from adumbra.mechanisms.topk import plan, release
 from adumbra.numerics import NOISE_BLOCK
-from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import ItemSpec, Schema
 from adumbra.statistics.counts import Norm, TruncatedCounts, item_rows
+from support.methods import draw
 from support.topk import market
 
 WIDTH = 40
@@ -47,15 +46,13 @@ def formats(folder):
 
 def test_every_format_block_and_thread_count_gives_the_same_bits(tmp_path):
     statistic = TruncatedCounts(width=WIDTH, length=3, norm=Norm.L2)
-    config = ad.TopKConfig(k=7, epsilon=0.5)
-    planned = plan(config, SCHEMA)
+    config = ad.TopKConfig(k=7, epsilon=0.5, delta=0.0)
     sums, tables = [], []
     for data in formats(tmp_path).values():
         source = open_source(data, SCHEMA)
         for engine in (LocalEngine(threads=1), LocalEngine(threads=2, rows_per_block=2 * NOISE_BLOCK)):
             sums.append(engine.fold(source, item_rows, statistic, stage="count").units.tobytes())
-            grant = fixed_grant(5, planned.guarantee, planned.purposes)
-            tables.append(release(source, config, engine=engine, grant=grant).tables["data"])
+            tables.append(draw(source, config, seed=5, engine=engine).tables["data"])
     assert len(set(sums)) == 1
     assert all(table.equals(tables[0]) for table in tables)
 
@@ -65,7 +62,7 @@ def test_a_release_is_paid_written_and_verified(tmp_path, method):
     data = formats(tmp_path)["parquet"]
     ledger = ad.create_ledger(tmp_path / "ledger.db")
     ledger.register(ad.Population("shop", Unit.ROW, Neighbours.ADD_REMOVE, 1.0, 0.0))
-    config = ad.TopKConfig(k=5, epsilon=0.75, method=method)
+    config = ad.TopKConfig(k=5, epsilon=0.75, delta=0.0, algorithm=method)
     out = tmp_path / "out"
     made = ad.release(data, config, schema=SCHEMA, ledger=ledger, population="shop", out=out)
     assert made.data["rank"].to_pylist() == [1, 2, 3, 4, 5]
@@ -85,7 +82,7 @@ def test_a_dictionary_that_is_absent_costs_nothing(tmp_path):
     with pytest.raises(InvalidInput, match=r"nowhere.csv: no such file; give a public file"):
         ad.release(
             pa.table({"items": [[1], [2]]}),
-            ad.TopKConfig(k=1, epsilon=1.0),
+            ad.TopKConfig(k=1, epsilon=1.0, delta=0.0),
             schema=schema,
             ledger=ledger,
             population="shop",

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
-from adumbra.privacy.calibration import split_epsilon, split_mu
 from adumbra.privacy.conversion import (
     bounded_range_to_mu,
     compose_mu,
@@ -17,6 +16,8 @@ from adumbra.privacy.conversion import (
     epsilon_of,
     mu_of,
     pure_to_mu,
+    split_epsilon,
+    split_mu,
 )
 from support.accounting import curve, pure_excess
 

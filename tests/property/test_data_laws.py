@@ -14,12 +14,12 @@ from adumbra.data.batch import Batch
 from adumbra.data.columns import fill_column, is_readable
 from adumbra.data.encode import Encoder
 from adumbra.data.fimi import parse_lines
-from adumbra.data.schema import Column, ItemSpec, Kind, Schema
 from adumbra.data.sets import Lists, make_sets
 from adumbra.data.sources import open_source
 from adumbra.numerics import ROW_BITS
 from adumbra.postprocess.decode import decode_rows
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 from support.data import (
     BOOLEAN,
     CATEGORY,

@@ -9,14 +9,14 @@ from scipy.sparse import csr_array
 
 from adumbra.data.bounds import bound_rows, project
 from adumbra.data.encode import Encoder
-from adumbra.data.matrices import public_matrix
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.engine import local
 from adumbra.engine.local import LocalEngine, grouped
 from adumbra.errors import InvalidInput
+from adumbra.matrices import public_matrix
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import ItemSpec, Schema
 from adumbra.statistics.counts import Norm, TruncatedCounts, item_rows
 from adumbra.statistics.moments import Gram, RowSum
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from adumbra.data.bounds import bound_elements, bound_rows, clip_projected
-from adumbra.data.schema import Schema
 from adumbra.data.sources import open_source
-from adumbra.data.watched import WatchedSource
+from adumbra.data.views import WatchedSource
 from adumbra.errors import InvalidInput
 from adumbra.privacy.ledger.fingerprint import Fingerprint
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Schema
 
 TINY, LARGE = 5e-324, 1.7e308
 CELLS = (

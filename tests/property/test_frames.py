@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import ItemSpec, Schema
 from support.cells import HOSTILE, Liar, objects
 from support.data import BOOLEAN, CATEGORY, DIGITS, INTEGER, NUMBER, TRUTHS, reference_value, table
 

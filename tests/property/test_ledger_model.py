@@ -52,7 +52,7 @@ ORDER = ("reserved", "drawn", "sealed", "publishing", "published")
 def wrong(value, *, forged):
     """A guarantee that should not be; a forged one has passed its own checks with another number."""
     if not forged:
-        return PrivacyGuarantee(unit=ROW[0], neighbours=ROW[1], epsilon=value)
+        return PrivacyGuarantee(unit=ROW[0], neighbours=ROW[1], pure_epsilon=value)
     guarantee = ask(0.1)
     object.__setattr__(guarantee, "epsilon", value)
     return guarantee

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import adumbra
 from adumbra.numerics import figure_lower, figure_upper
-from adumbra.privacy.guarantee import PrivacyGuarantee, gaussian, pure
+from adumbra.privacy.guarantee import PrivacyGuarantee, promise, pure
 from adumbra.privacy.ledger.quotes import Quote
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.promise import FORMAT, at_most, delta_figure
@@ -129,4 +129,4 @@ def test_the_search_finds_what_it_looks_for(text):
 
 
 def test_what_was_asked_for_is_what_is_printed():
-    assert gaussian(1.0, 1e-6, *ROW).sentence().startswith("epsilon=1 at delta=1e-06 (mu=")
+    assert promise(1.0, 1e-6, *ROW).sentence().startswith("epsilon=1 at delta=1e-06 (mu=")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.matrices import public_matrix
-from adumbra.statistics import projections as pj
+from adumbra.matrices import public_matrix
+from adumbra.statistics import projection_sensitivity as pj
 
 FAMILIES = ["gaussian", "sphere", "rademacher", "sparse", "haar"]
 SIZES = [(12, 4), (60, 10), (9, 9)]

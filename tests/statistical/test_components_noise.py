@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, gamma
 
-from adumbra.data.schema import Schema
+from adumbra import workflow
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms import lda, pca
+from adumbra.mechanisms import lda
 from adumbra.mechanisms.box_release import draw_moments
-from adumbra.mechanisms.lda import LDAConfig
-from adumbra.mechanisms.pca import PCAConfig
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant
+from adumbra.schema.schema import Schema
 from adumbra.statistics.box_moments import box_rows, sigma_factors
 from support.components import REPLACE, draft_of, mixed, table
 
@@ -36,7 +37,7 @@ def moment_residuals(pure):
     schema, data = mixed(), table(400)
     config = LDAConfig(epsilon=1.0, delta=0.0 if pure else 1e-6)
     encoder, noise = lda.settle(config, schema)
-    source, planned = open_source(data, schema), lda.plan(config, schema)
+    source, planned = open_source(data, schema), workflow.plan(config, schema)
     shape = noise.statistic.shape
     places = noise.statistic.coordinates(REPLACE)
     batch = next(source.batches(4096))
@@ -73,10 +74,10 @@ def test_every_row_carries_its_noise(pure):
     schema = Schema.numeric(3, 0.0, 1.0)
     data = np.random.default_rng(0).uniform(0, 1, (5000, 3))
     config = PCAConfig(n_components=2, epsilon=50.0, delta=0.0 if pure else 1e-6, bound="basis")
-    planned, record = pca.plan(config, schema), NoiseRecord()
+    planned, record = workflow.plan(config, schema), NoiseRecord()
     grant = recording_grant(record, 3, planned.guarantee, planned.purposes)
     draft = draft_of(data, schema, config, grant=grant)
-    list(draft.tables["data"].batches)
+    list(draft.pending["data"].batches)
     scale = draft.noise[1].scale
     blocks = [record.calls["rows", block] for block in (0, 1)]
     residuals = np.concatenate(

@@ -3,12 +3,16 @@
 False-alarm chance 1e-9 a test: the sum of squared noise over its variance is chi-square.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from adumbra.mechanisms import moments
-from adumbra.mechanisms.moments_plan import MomentsConfig, design
+from adumbra import workflow
+from adumbra.mechanisms.moments import plan as moments
+from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.design import design
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
 from support.moments import numbers_schema, run
 
@@ -19,14 +23,14 @@ WIDTH = 60
 def standardised(seed):
     """Noise over its declared standard deviation, for each of the three releases."""
     schema = numbers_schema(WIDTH, classes=3)
-    config = MomentsConfig(epsilon=1.0, delta=1e-6, sample_rows=10)
+    config = MomentsConfig(epsilon=1.0, delta=1e-6, synthetic_rows=10)
     rng = np.random.default_rng(0)
     data = np.column_stack([rng.uniform(-1, 1, (300, WIDTH)), rng.integers(1, 4, 300)])
-    planned = moments.plan(config, schema)
+    planned = workflow.plan(config, schema)
     record = NoiseRecord()
     grant = recording_grant(record, seed, planned.guarantee, planned.purposes)
     draft = run(data, schema, config, grant=grant)
-    weights = moments.gram_statistic(design(config, schema, 300), WIDTH).noise_weights()
+    weights = moments.gram_statistic(design(config, replace(schema, rows=300)), WIDTH).noise_weights()
     found = {}
     for noise in draft.noise[:3]:  # the fourth line is of the third call, off the diagonal
         call, output = record.calls[noise.purpose, 0]

@@ -5,13 +5,15 @@ import os
 import numpy as np
 import pytest
 
-from adumbra.data.schema import Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms.dppro import DPProConfig, plan, release
+from adumbra.mechanisms.projection import DPProConfig
 from adumbra.privacy.grant import open_grant
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.artifact import off_grid
+from adumbra.schema.schema import Schema
+from adumbra.workflow import plan
+from support.methods import draw
 
 ROUNDS = 10 if os.environ.get("ADUMBRA_FULL") else 1
 ROWS, COMPONENTS = 50_000, 100  # 5 million numbers for each unit and round
@@ -28,8 +30,8 @@ def test_released_numbers_lie_on_the_declared_grid(unit, neighbours):
     for seed in range(ROUNDS):
         rows = np.random.default_rng(seed).uniform(-1, 1, (ROWS, 120))
         grant = open_grant("grid", planned.guarantee, planned.purposes, "")
-        draft = release(open_source(rows, schema), config, engine=LocalEngine(), grant=grant)
-        for batch in draft.tables["data"].batches:
+        draft = draw(open_source(rows, schema), config, grant=grant, engine=LocalEngine())
+        for batch in draft.pending["data"].batches:
             values = np.column_stack(batch.columns)
             assert off_grid(values, planned.noise[0].grid) == 0
             checked += values.size

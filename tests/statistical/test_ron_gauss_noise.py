@@ -11,12 +11,13 @@ import math
 import numpy as np
 import pytest
 
-from adumbra.data.schema import Schema
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms.ron_gauss import RONGaussConfig, plan, settle
-from adumbra.mechanisms.ron_gauss.draw import draw_moments
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
+from adumbra.mechanisms.ron_gauss.plan import settle
+from adumbra.mechanisms.ron_gauss.sums import draw_moments
 from adumbra.privacy.grant import open_grant
+from adumbra.schema.schema import Schema
 
 WIDTH, COMPONENTS, DRAWS = 40, 30, 160
 ERRORS = 7.0
@@ -32,7 +33,8 @@ def accepted(values, scale, fourth):
 def test_the_gram_has_its_stated_noise_on_and_off_the_diagonal(delta):
     schema = Schema.numeric(WIDTH, -1.0, 1.0)
     config = RONGaussConfig(epsilon=1.0, delta=delta, n_components=COMPONENTS, centring="public")
-    planned, (space, settled) = plan(config, schema), settle(config, schema)
+    decided = settle(config, schema)
+    planned, space, settled = decided.plan, decided.parts.space, decided.parts.scales
     source, engine = open_source(np.zeros((4, WIDTH)), schema), LocalEngine(threads=1)
     grams = []
     for _ in range(DRAWS):

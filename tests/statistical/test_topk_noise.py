@@ -23,7 +23,7 @@ def test_released_counts_carry_the_stated_noise(delta, relation):
     for row in rows:
         exact[row] += 1 if len(row) <= 2 else (2 / 3 if delta == 0 else (2 / 3) ** 0.5)
     source = item_source(rows, width, relation)
-    config = TopKConfig(k=10, epsilon=0.5, delta=delta, method="frefirst", length=2, all_counts=True)
+    config = TopKConfig(k=10, epsilon=0.5, delta=delta, algorithm="frefirst", length=2, all_counts=True)
     errors = []
     for seed in range(repeats):
         draft = release_of(source, config, seed)
@@ -40,7 +40,7 @@ def test_released_counts_carry_the_stated_noise(delta, relation):
 
 def test_two_releases_and_two_columns_share_no_noise():
     source = item_source([], 4000)
-    config = TopKConfig(k=10, epsilon=0.5, method="frefirst", length=2, all_counts=True)
+    config = TopKConfig(k=10, epsilon=0.5, delta=0.0, algorithm="frefirst", length=2, all_counts=True)
     first, second = (
         release_of(source, config, seed)
         .tables["counts"]

@@ -5,14 +5,13 @@ import itertools
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.schema import Column, Kind, Schema
+from adumbra import workflow
 from adumbra.data.sources import open_source
-from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms import lda, pca
-from adumbra.mechanisms.lda import LDAConfig
-from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant, replaying_grant
+from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, Kind, Schema
 from adumbra.statistics.box_moments import BoxShape
+from support.methods import draw, released
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 
@@ -53,29 +52,15 @@ def table(n, seed=0):
     )
 
 
-def module_of(config):
-    return lda if isinstance(config, LDAConfig) else pca
-
-
 def draft_of(data, schema, config, *, grant=None, seed=0, engine=None):
     """A release with known noise."""
-    module = module_of(config)
-    planned = module.plan(config, schema)
-    grant = grant or fixed_grant(seed, planned.guarantee, planned.purposes)
-    source = open_source(data, schema)
-    return module.release(source, config, engine=engine or LocalEngine(threads=1), grant=grant)
-
-
-def released(draft):
-    """The released table, all of it."""
-    found = draft.tables["data"]
-    return found if isinstance(found, pa.Table) else pa.Table.from_batches(found.batches, found.schema)
+    return draw(open_source(data, schema), config, grant=grant, seed=seed, engine=engine)
 
 
 def replayed(first, second, schema, config, seed=0):
     """Both exact values of each noise call on two neighbours, and whether the outputs agree."""
-    module, record = module_of(config), NoiseRecord()
-    planned = module.plan(config, schema)
+    record = NoiseRecord()
+    planned = workflow.plan(config, schema)
     options = (seed, planned.guarantee, planned.purposes)
     before = draft_of(first, schema, config, grant=recording_grant(record, *options))
     tables = [released(before)]

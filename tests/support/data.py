@@ -3,8 +3,8 @@
 import math
 import re
 
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, Kind, Schema
 
 NUMBER = Column(name="a", kind=Kind.NUMBER, lower=-10, upper=10, missing=3)
 INTEGER = Column(name="i", kind=Kind.INTEGER, lower=0, upper=7)

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import adumbra as ad
-from adumbra.data.constraints import Order
-from adumbra.data.schema import Column, ItemSpec, Kind, Schema
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.rules import Order
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 from support.drawing import audited_kinds
 
 REPLACE, ADD, ELEMENT = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE, Neighbours.ONE_ELEMENT
@@ -124,14 +124,14 @@ def _components():
         made = ad.PCAConfig(**options, synthetic_rows=40, sample_seed=1)
         name = f"pca/sample/{relation}/{label or 'no-label'}/{noise}/{k}"
         yield DigestKind(name, table(relation, label=label), made)
-    share = ad.PCAConfig(n_components=2, epsilon=2.0, moments_share=0.2, clip_deviations=1.5)
+    share = ad.PCAConfig(n_components=2, epsilon=2.0, delta=0.0, moments_share=0.2, clip_deviations=1.5)
     yield DigestKind("pca/rows/share", table(rows=ROWS), share)
     mean = ad.PCAConfig(n_components=0, epsilon=2.0, delta=1e-6)
     yield DigestKind("pca/rows/mean", table(), mean)
     for relation, (noise, delta), loss in product((REPLACE, ADD), PURE_AND_NOT, ("squared", "absolute")):
         made = ad.LDAConfig(epsilon=2.0, delta=delta, loss=loss, synthetic_rows=40)
         yield DigestKind(f"lda/{relation}/{noise}/{loss}", table(relation), made)
-    yield DigestKind("lda/floor", table(rows=ROWS), ad.LDAConfig(epsilon=2.0, floor=1.0))
+    yield DigestKind("lda/floor", table(rows=ROWS), ad.LDAConfig(epsilon=2.0, delta=0.0, floor=1.0))
 
 
 def _moments():
@@ -146,15 +146,15 @@ def _moments():
     ):
         ways = ("scores", "bins") if relation is REPLACE and shape != "no-label" else ("auto",)
         for numbers in ways:
-            made = ad.MomentsConfig(epsilon=3.0, delta=delta, numbers=numbers, sample_rows=40)
+            made = ad.MomentsConfig(epsilon=3.0, delta=delta, numbers=numbers, synthetic_rows=40)
             name = f"moments/{shape}/{relation}/{noise}/{numbers}"
             yield DigestKind(name, table(relation, **options), made)
     own = ad.MomentsConfig(epsilon=3.0, marginal_share=0.6, sample_seed=2)
     yield DigestKind("moments/share", table(rows=ROWS), own)
-    guess = ad.MomentsConfig(epsilon=3.0, rows_guess=ROWS, sample_rows=40)
+    guess = ad.MomentsConfig(epsilon=3.0, expected_rows=ROWS, synthetic_rows=40)
     yield DigestKind("moments/guess", table(ADD), guess)
     for relation, (noise, delta) in product((REPLACE, ADD), PURE_AND_NOT):
-        made = ad.MomentsConfig(epsilon=3.0, delta=delta, sample_rows=40)
+        made = ad.MomentsConfig(epsilon=3.0, delta=delta, synthetic_rows=40)
         yield DigestKind(f"moments/items/{relation}/{noise}", sets(relation), made)
 
 
@@ -164,7 +164,7 @@ def _topk():
     kinds = [(method, "pure", 0.0) for method in pure]
     kinds += [(method, "gaussian", 1e-6) for method in ("auto", "frefirst", "gumbel")]
     for (method, noise, delta), relation, length in product(kinds, (REPLACE, ADD), (None, 4)):
-        options = {"k": 5, "epsilon": 2.0, "delta": delta, "method": method, "length": length}
+        options = {"k": 5, "epsilon": 2.0, "delta": delta, "algorithm": method, "length": length}
         wants = method in counting
         made = ad.TopKConfig(**options, max_length=12, all_counts=wants)
         name = f"topk/{method}/{relation}/{noise}{'' if length is None else '/length'}"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adumbra.data.matrices import draw_values, lattice_matrix
+from adumbra.matrices import draw_values, lattice_matrix
 from adumbra.numerics import Lattice
 from adumbra.postprocess.distances import DistanceModel, gaussian_law, laplace_law
 from adumbra.privacy.noise import add_gaussian, add_laplace

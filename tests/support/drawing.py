@@ -3,7 +3,6 @@
 When internals move, this file changes and `tests/e2e/digests.json` does not.
 """
 
-import typing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,21 +11,22 @@ import pyarrow as pa
 
 from adumbra import workflow
 from adumbra.audit.replay_kinds import kinds as replay_kinds
-from adumbra.data.matrices import FAMILIES
 from adumbra.data.sources import open_source
-from adumbra.data.watched import WatchedSource
-from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms.topk.config import Method
+from adumbra.data.views import WatchedSource
+from adumbra.matrices import FAMILIES
+from adumbra.mechanisms.methods import METHODS
+from adumbra.mechanisms.topk.config import Algorithm
 from adumbra.numerics import Lattice
 from adumbra.privacy import keys
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
+from support.methods import draw, released
 
 SEED = 20260  # of the known secret; every noise key derives from it
-CONFIGS = typing.get_args(workflow.Config)
+CONFIGS = tuple(method.config for method in METHODS)
 # Options that are texts by type and one of a few words by rule.
 WORDS = {
     "family": ("auto", *FAMILIES),
-    "method": tuple(map(str, Method)),
+    "algorithm": tuple(map(str, Algorithm)),
     "numbers": ("auto", "bins", "scores"),
 }
 KEY_STRING = (keys, "_LABEL")  # where the string stands from which all noise keys derive
@@ -48,11 +48,8 @@ def audited_kinds():
 
 def draw_release(source, config, grant):
     """Every table and array of one release, drawn under a grant with a known secret."""
-    draft = workflow.draw(source, config, engine=LocalEngine(threads=1), grant=grant)
-    tables = {}
-    for name, made in draft.tables.items():
-        streamed = not isinstance(made, pa.Table)
-        tables[name] = pa.Table.from_batches(made.batches, made.schema) if streamed else made
+    draft = draw(source, config, grant=grant)
+    tables = {name: released(draft, name) for name in (*draft.tables, *draft.pending)}
     noise: dict[str, list[np.ndarray]] = {}
     for (purpose, _), (_, output) in sorted(grant.record.calls.items()):
         noise.setdefault(purpose, []).append(_plain(output))

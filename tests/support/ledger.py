@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from adumbra.privacy.guarantee import PrivacyGuarantee, gaussian
+from adumbra.privacy.guarantee import PrivacyGuarantee, promise
 from adumbra.privacy.ledger import Ledger, Population, create_ledger, tree_digest
 from adumbra.relations import Neighbours, Unit
 
@@ -153,7 +153,7 @@ def ask(
     epsilon: float, delta: float = 0.0, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE
 ) -> PrivacyGuarantee:
     """A guarantee, as a mechanism would claim it."""
-    return gaussian(epsilon, delta, unit, neighbours)
+    return promise(epsilon, delta, unit, neighbours)
 
 
 def register(

@@ -1,7 +1,7 @@
 """kill -9 at a named place of the protocol, again and again, and a look at what is left each time.
 
 Run as a script with one JSON object on its command line; it prints counts as JSON. Each run forks a
-child, which replaces `faults.checkpoint` by a function that sends itself SIGKILL at the place under
+child, which replaces `crash_points.checkpoint` by one that sends itself SIGKILL at the place under
 test, and makes one release. The parent then opens the ledger as a stranger would.
 """
 
@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from adumbra.errors import AdumbraError, LedgerError
-from adumbra.privacy.guarantee import gaussian
+from adumbra.privacy.guarantee import promise
 from adumbra.privacy.ledger import (
     Ledger,
     Population,
     State,
+    crash_points,
     create_ledger,
-    faults,
     open_ledger,
     tree_digest,
 )
@@ -76,20 +76,25 @@ def die_at(place: str):
 
 def real_release(location: str, folder: Path) -> None:
     """The whole product: a small table through `workflow.release`, with its card and page."""
+    from dataclasses import replace
+
     from adumbra import workflow
-    from adumbra.data.schema import Schema
-    from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
+    from adumbra.mechanisms import methods
+    from adumbra.mechanisms.projection.config import JLLaplaceConfig
+    from adumbra.schema.schema import Schema
 
     def before_and_after(act, before: str, after: str):
         def wrapped(*arguments, **keywords):
-            faults.checkpoint(before)
+            crash_points.checkpoint(before)
             made = act(*arguments, **keywords)
-            faults.checkpoint(after)
+            crash_points.checkpoint(after)
             return made
 
         return wrapped
 
-    workflow.draw = before_and_after(workflow.draw, "writer: noise drawn", "writer: half written")
+    right = methods.method_named("jl-laplace")
+    draw = before_and_after(right.draw, "writer: noise drawn", "writer: half written")
+    methods.METHODS = tuple(replace(one, draw=draw) if one is right else one for one in methods.METHODS)
     workflow.write_staged = before_and_after(workflow.write_staged, "writer: staging", "writer: written")
     rows = np.random.default_rng(0).uniform(-1, 1, (64, 3))
     config = JLLaplaceConfig(n_components=2, epsilon=EPSILON, row_norm=1.0)
@@ -112,19 +117,19 @@ DIGESTS = {PROTOCOL: tree_digest, WORKFLOW: release_digest}
 
 def one_release(ledger: Ledger, folder: Path) -> None:
     """reserve to commit, with bytes that are the noise of this grant."""
-    guarantee = gaussian(EPSILON, 0.0, Unit.ROW, Neighbours.REPLACE_ONE)
+    guarantee = promise(EPSILON, 0.0, Unit.ROW, Neighbours.REPLACE_ONE)
     entry = ledger.reserve("people", guarantee, request={"method": "crash"}, source_pin="pin")
     grant = ledger.draw(entry, ("rows",))
     noise = grant.key("rows").words("crash", 512).tobytes()
     with (folder / "draws.log").open("a") as log:  # what an observer of the noise has seen
         log.write(f"{entry} {hashlib.sha256(noise).hexdigest()}\n")
-    faults.checkpoint("writer: noise drawn")
+    crash_points.checkpoint("writer: noise drawn")
     staged = folder / f".{entry}.staged"
     staged.mkdir()
     (staged / "rows.bin").write_bytes(noise)
-    faults.checkpoint("writer: half written")
+    crash_points.checkpoint("writer: half written")
     (staged / "card.json").write_text(json.dumps({"entry": entry}))
-    faults.checkpoint("writer: written")
+    crash_points.checkpoint("writer: written")
     ledger.seal(entry, staged=staged, digest=tree_digest(staged))
     ledger.publish(entry, folder / f"release-{entry}")
     ledger.commit(entry)
@@ -142,14 +147,14 @@ def release_once(driver: str, location: str, folder: Path) -> None:
 def child(driver: str, place: str, location: str, folder: Path) -> None:
     """Die on the way; a child that survives says so by its exit code."""
     if place == RESUME:
-        faults.checkpoint = die_at("publish: committed, not moved")
+        crash_points.checkpoint = die_at("publish: committed, not moved")
         pid = os.fork()
         if pid == 0:
             release_once(driver, location, folder)
             os._exit(0)
         os.waitpid(pid, 0)
         ledger = open_ledger(location)
-        faults.checkpoint = die_at(place)
+        crash_points.checkpoint = die_at(place)
         ledger.resume(ledger.show("people")[0].stranded[-1].id, digest_of=DIGESTS[driver])
     elif place == UNPAID:
         (folder / "release-unpaid").mkdir()
@@ -163,7 +168,7 @@ def child(driver: str, place: str, location: str, folder: Path) -> None:
         while True:
             release_once(driver, location, folder)
     else:
-        faults.checkpoint = die_at(place)
+        crash_points.checkpoint = die_at(place)
         release_once(driver, location, folder)
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 from adumbra.errors import BudgetRefused
-from adumbra.privacy.guarantee import gaussian
+from adumbra.privacy.guarantee import promise
 from adumbra.privacy.ledger import open_ledger
 from adumbra.relations import Neighbours, Unit
 
@@ -18,7 +18,7 @@ from adumbra.relations import Neighbours, Unit
 def attempt(location: str, epsilon: float, attempts: int, go: int, out: int) -> None:
     """Wait for the start, then try."""
     ledger = open_ledger(location)
-    guarantee = gaussian(epsilon, 0.0, Unit.ROW, Neighbours.REPLACE_ONE)
+    guarantee = promise(epsilon, 0.0, Unit.ROW, Neighbours.REPLACE_ONE)
     os.write(out, b"ready\n")
     os.read(go, 1)
     granted = 0

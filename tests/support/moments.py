@@ -1,19 +1,18 @@
-"""Small tables for the moments synthesizer, and one door to run it with fixed noise."""
+"""Small tables for the moments synthesizer, and one way to run it with fixed noise."""
 
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.schema import Column, ItemSpec, Kind, Schema
+from adumbra import workflow
 from adumbra.data.sources import open_source
-from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms import moments
 from adumbra.privacy.recorded_noise import (
     NoiseRecord,
-    fixed_grant,
     recording_grant,
     replaying_grant,
 )
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+from support.methods import draw
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 
@@ -65,15 +64,12 @@ def items_schema(width, neighbours=REPLACE):
 
 
 def run(data, schema, config, *, seed=0, grant=None, engine=None):
-    planned = moments.plan(config, schema)
-    grant = grant or fixed_grant(seed, planned.guarantee, planned.purposes)
-    source = open_source(data, schema)
-    return moments.release(source, config, engine=engine or LocalEngine(threads=1), grant=grant)
+    return draw(open_source(data, schema), config, grant=grant, seed=seed, engine=engine)
 
 
 def replayed(first, second, schema, config, seed=0):
     """The noise calls of both tables, and both drafts, the second with the noise of the first."""
-    planned = moments.plan(config, schema)
+    planned = workflow.plan(config, schema)
     record = NoiseRecord()
     arguments = (record, seed, planned.guarantee, planned.purposes)
     one = run(first, schema, config, grant=recording_grant(*arguments))

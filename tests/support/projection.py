@@ -4,15 +4,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adumbra import workflow
 from adumbra.data.batch import SetBatch
-from adumbra.data.schema import Column, ItemSpec, Kind, Schema
 from adumbra.data.sources import open_source
-from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms import dppro, jl_laplace
-from adumbra.mechanisms.dppro import DPProConfig
-from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
-from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant, replaying_grant
+from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
+from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+from support.methods import draw
 
 PAIRS = {"row": (Unit.ROW, Neighbours.REPLACE_ONE), "element": (Unit.ELEMENT, Neighbours.ONE_ELEMENT)}
 
@@ -71,29 +70,20 @@ class SetSource:
 
 
 def source_of(table, schema):
-    """Arrays go through the product's own door; sets through the small one above."""
+    """Arrays are opened as the product opens them; sets by the class above."""
     return (
         SetSource(np.asarray(table), schema) if schema.items is not None else open_source(table, schema)
     )
 
 
-def module_of(config):
-    return dppro if isinstance(config, DPProConfig) else jl_laplace
-
-
 def draft_of(table, schema, config, *, grant=None, seed=0, engine=None):
     """The draft of a release with known noise."""
-    module = module_of(config)
-    planned = module.plan(config, schema)
-    grant = grant or fixed_grant(seed, planned.guarantee, planned.purposes)
-    return module.release(
-        source_of(table, schema), config, engine=engine or LocalEngine(threads=1), grant=grant
-    )
+    return draw(source_of(table, schema), config, grant=grant, seed=seed, engine=engine)
 
 
 def rows_of(draft):
     """The released rows as an array."""
-    return np.concatenate([np.column_stack(batch.columns) for batch in draft.tables["data"].batches])
+    return np.concatenate([np.column_stack(batch.columns) for batch in draft.pending["data"].batches])
 
 
 def released(table, schema, config, **options):
@@ -103,8 +93,8 @@ def released(table, schema, config, **options):
 
 def replayed_pairs(first, second, schema, config, seed=0):
     """Both exact values of every noise call on two neighbours, and whether the outputs agree."""
-    module, record = module_of(config), NoiseRecord()
-    planned = module.plan(config, schema)
+    record = NoiseRecord()
+    planned = workflow.plan(config, schema)
     options = (seed, planned.guarantee, planned.purposes)
     before = rows_of(draft_of(first, schema, config, grant=recording_grant(record, *options)))
     after = rows_of(draft_of(second, schema, config, grant=replaying_grant(record, *options)))

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from adumbra.privacy.guarantee import PrivacyGuarantee, gaussian, pure
+from adumbra.privacy.guarantee import PrivacyGuarantee, promise, pure
 from adumbra.privacy.ledger.chain import head_message
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.card import build_card, canonical, seal_card
@@ -25,7 +25,7 @@ PAIRS = {
 
 
 def example_guarantee(kind="row", epsilon=1.0, delta=1e-6) -> PrivacyGuarantee:
-    return gaussian(epsilon, delta, *PAIRS[kind]) if delta else pure(epsilon, *PAIRS[kind])
+    return promise(epsilon, delta, *PAIRS[kind]) if delta else pure(epsilon, *PAIRS[kind])
 
 
 def signed_head():

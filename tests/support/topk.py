@@ -14,14 +14,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import open_source
-from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms.topk import plan, release
 from adumbra.numerics import NOISE_BLOCK, Lattice
-from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import ItemSpec, Schema
 from adumbra.statistics.counts import item_rows
+from support.methods import draw
 
 
 def full(small: int, large: int) -> int:
@@ -161,10 +159,7 @@ class DirectEngine:
 
 def release_of(source, config, seed=0, grant=None, engine=None):
     """A draft under a fixed grant (NOT PRIVATE, for tests)."""
-    if grant is None:
-        public = plan(config, source.schema)
-        grant = fixed_grant(seed, public.guarantee, public.purposes)
-    return release(source, config, engine=engine or LocalEngine(threads=1), grant=grant)
+    return draw(source, config, grant=grant, seed=seed, engine=engine)
 
 
 def market(rows=400, width=30, seed=0):

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from adumbra.data import matrices
-from adumbra.data.matrices import (
+from adumbra import matrices
+from adumbra.errors import InvalidInput
+from adumbra.matrices import (
     FAMILIES,
-    PublicMatrix,
+    ProjectionMatrix,
     lattice_matrix,
     matrix_from_words,
     public_matrix,
 )
-from adumbra.errors import InvalidInput
 
 D, K = 40, 8
 UNIT = 2.0**-20
@@ -98,13 +98,13 @@ def test_other_public_faults_are_refused():
         draw("sphere", seed=-1)
     for units in (np.full((2, 2), 0.5), np.full((2, 2), np.nan)):
         with pytest.raises(InvalidInput, match="every entry must be an integer"):
-            PublicMatrix(units)
+            ProjectionMatrix(units)
     for units in (np.zeros((0, 2)), np.zeros(3), np.zeros((2, 2), dtype=np.int64)):
         with pytest.raises(InvalidInput, match="a filled d x k float64 array"):
-            PublicMatrix(units)
+            ProjectionMatrix(units)
     for units in (np.full((2, 2), 2.0**30), np.full((2, 2), np.inf)):
         with pytest.raises(InvalidInput, match="longer than 1024"):
-            PublicMatrix(units)
+            ProjectionMatrix(units)
 
 
 def test_the_variance_of_a_projected_length_is_that_of_the_family():

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -36,14 +35,20 @@ from adumbra.audit.pairs import (
     two_heaps,
 )
 from adumbra.audit.topk_cases import topk_cases
-from adumbra.data.matrices import FAMILIES, PublicMatrix, public_matrix
-from adumbra.data.schema import ItemSpec, Kind, Schema
 from adumbra.errors import InvalidInput
-from adumbra.mechanisms import dppro, jl_laplace, lda, moments, pca, ron_gauss, topk
-from adumbra.mechanisms.moments_plan import MomentsConfig
-from adumbra.mechanisms.projected import row_space
+from adumbra.matrices import FAMILIES, ProjectionMatrix, public_matrix
+from adumbra.mechanisms.lda import LDAConfig
+from adumbra.mechanisms.methods import method_of
+from adumbra.mechanisms.moments import MomentsConfig
+from adumbra.mechanisms.pca import PCAConfig
+from adumbra.mechanisms.projection import DPProConfig, JLLaplaceConfig
+from adumbra.mechanisms.projection.plan import MATRIX, secret_projection
+from adumbra.mechanisms.projection.rows import row_space
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
+from adumbra.mechanisms.topk import Algorithm, TopKConfig
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours
+from adumbra.schema.schema import ItemSpec, Kind, Schema
 
 DELTA = 1e-6
 
@@ -51,19 +56,19 @@ DELTA = 1e-6
 # A field that is not here acts after the noise, or sets a public size; a test sorts every field of every
 # config of the product into one of the two.
 CHOICES: Mapping[type, Mapping[str, tuple[object, ...]]] = {
-    dppro.DPProConfig: {"family": FAMILIES},
-    jl_laplace.JLLaplaceConfig: {"family": FAMILIES},
-    ron_gauss.RONGaussConfig: {
+    DPProConfig: {"family": FAMILIES},
+    JLLaplaceConfig: {"family": FAMILIES},
+    RONGaussConfig: {
         "mode": ("unsupervised", "supervised", "gmm"),
         "centring": ("private", "public"),
         "rescale": ("clip", "normalise"),
         "covariance": ("class", "tied", "sphere"),
         "output": ("columns", "projected"),
     },
-    pca.PCAConfig: {"output": ("rows", "sample"), "bound": ("basis", "clip")},
-    lda.LDAConfig: {},
+    PCAConfig: {"output": ("rows", "sample"), "bound": ("basis", "clip")},
+    LDAConfig: {},
     MomentsConfig: {"numbers": ("scores", "bins")},
-    topk.TopKConfig: {"method": tuple(one.value for one in topk.Method if one is not topk.Method.AUTO)},
+    TopKConfig: {"algorithm": tuple(one.value for one in Algorithm if one is not Algorithm.AUTO)},
 }
 
 
@@ -85,9 +90,9 @@ def _projections(epsilon: float, delta: float) -> list[Case]:
     rng = np.random.default_rng(1)
     directions = rng.standard_normal((48, WIDTH))
     directions /= np.abs(directions).max(axis=1, keepdims=True)
-    gauss = dppro.DPProConfig(n_components=WIDTH, epsilon=epsilon, delta=delta)
-    pure = jl_laplace.JLLaplaceConfig(n_components=WIDTH, epsilon=epsilon)
-    short = jl_laplace.JLLaplaceConfig(n_components=WIDTH, epsilon=epsilon, row_norm=0.5)
+    gauss = DPProConfig(n_components=WIDTH, epsilon=epsilon, delta=delta)
+    pure = JLLaplaceConfig(n_components=WIDTH, epsilon=epsilon)
+    short = JLLaplaceConfig(n_components=WIDTH, epsilon=epsilon, row_norm=0.5)
     row = numbers(ROW, REPLACE)
     anywhere = tuple(replaced(row, 3, one, -one) for one in directions)
     opposite = corner_pairs(row, 3, (-1,))
@@ -102,21 +107,21 @@ def _projections(epsilon: float, delta: float) -> list[Case]:
             tables = (replaced(wide, 3, longest, -longest),)
         by_cell = replace(pure, family=family)
         others += [
-            Case(name=f"dppro/row/{family}", module=dppro, config=config, schema=space, tables=tables),
-            Case(name=f"jl-laplace/element/{family}", module=jl_laplace, config=by_cell, schema=element,
+            Case(name=f"dppro/row/{family}", config=config, schema=space, tables=tables),
+            Case(name=f"jl-laplace/element/{family}", config=by_cell, schema=element,
                  tables=cells),
         ]  # fmt: skip
     return [
         *others,
-        Case(name="dppro/element", module=dppro, config=gauss, schema=element, tables=cells),
-        Case(name="dppro/row", module=dppro, config=gauss, schema=row, tables=opposite),
-        Case(name="jl-laplace/element", module=jl_laplace, config=pure, schema=element, tables=cells),
-        Case(name="jl-laplace/row", module=jl_laplace, config=short, schema=row, tables=anywhere),
+        Case(name="dppro/element", config=gauss, schema=element, tables=cells),
+        Case(name="dppro/row", config=gauss, schema=row, tables=opposite),
+        Case(name="jl-laplace/element", config=pure, schema=element, tables=cells),
+        Case(name="jl-laplace/row", config=short, schema=row, tables=anywhere),
         *_projected_kinds(gauss, pure),
     ]
 
 
-def _projected_kinds(gauss: dppro.DPProConfig, pure: jl_laplace.JLLaplaceConfig) -> list[Case]:
+def _projected_kinds(gauss: DPProConfig, pure: JLLaplaceConfig) -> list[Case]:
     """Cells of categories, and item sets by row and by item."""
     kinds = replace(mixed(REPLACE), unit=ELEMENT, neighbours=Neighbours.ONE_ELEMENT)
     middle = np.zeros(WIDTH)
@@ -130,23 +135,23 @@ def _projected_kinds(gauss: dppro.DPProConfig, pure: jl_laplace.JLLaplaceConfig)
     # L2: items that go to one column with a plus against those with a minus; L1: so for all columns
     one_way = tuple(opposite_sets(public, axis) for axis in np.eye(WIDTH))
     all_ways = (opposite_sets(_secret_matrix(secret, sets), np.ones(WIDTH)),)
-    made: tuple[tuple[str, ModuleType, Any, Schema, tuple[Tables, ...]], ...] = (
-        ("dppro/element/categories", dppro, gauss, kinds, cells),
-        ("dppro/element/items", dppro, gauss, by_item, one_more),
-        ("dppro/row/items", dppro, by_row, sets, one_way),
-        ("jl-laplace/element/categories", jl_laplace, pure, kinds, cells),
-        ("jl-laplace/element/items", jl_laplace, pure, by_item, one_more),
-        ("jl-laplace/row/items", jl_laplace, secret, sets, all_ways),
+    made: tuple[tuple[str, Any, Schema, tuple[Tables, ...]], ...] = (
+        ("dppro/element/categories", gauss, kinds, cells),
+        ("dppro/element/items", gauss, by_item, one_more),
+        ("dppro/row/items", by_row, sets, one_way),
+        ("jl-laplace/element/categories", pure, kinds, cells),
+        ("jl-laplace/element/items", pure, by_item, one_more),
+        ("jl-laplace/row/items", secret, sets, all_ways),
     )
-    return [Case(name=n, module=m, config=c, schema=s, tables=t) for n, m, c, s, t in made]
+    return [Case(name=n, config=c, schema=s, tables=t) for n, c, s, t in made]
 
 
-def _secret_matrix(config: jl_laplace.JLLaplaceConfig, schema: Schema) -> PublicMatrix:
+def _secret_matrix(config: JLLaplaceConfig, schema: Schema) -> ProjectionMatrix:
     """The matrix that a recorded release draws: its secret is known here."""
-    planned = jl_laplace.plan(config, schema)
+    planned = method_of(config).settle(config, schema).plan
     grant = fixed_grant(0, planned.guarantee, planned.purposes)
     space = row_space(schema, config.row_norm)
-    return jl_laplace.draw_matrix(config, space, grant.key(jl_laplace.MATRIX))
+    return secret_projection(config, space, grant.key(MATRIX))
 
 
 def _ron_gauss(epsilon: float, delta: float) -> list[Case]:
@@ -199,9 +204,9 @@ def _ron_gauss(epsilon: float, delta: float) -> list[Case]:
         ]
         for name, schema, tables, options in made:
             merged: dict[str, Any] = {"epsilon": epsilon, "delta": amount, **shares, **options}
-            config = ron_gauss.RONGaussConfig(**merged)
+            config = RONGaussConfig(**merged)
             label = f"ron-gauss/{pure}{name}/{relation}"
-            found.append(Case(name=label, module=ron_gauss, config=config, schema=schema, tables=tables))
+            found.append(Case(name=label, config=config, schema=schema, tables=tables))
     return found
 
 
@@ -222,19 +227,19 @@ def _components(epsilon: float, delta: float) -> list[Case]:
     cases = []
     for label, amount in (("", delta), ("pure/", 0.0)):
         budget: dict[str, Any] = {"epsilon": epsilon, "delta": amount}
-        publish = pca.PCAConfig(n_components=2, bound="clip", clip_deviations=1e-3, **budget)
-        basis = pca.PCAConfig(n_components=2, bound="basis", **budget)
-        sample = pca.PCAConfig(n_components=2, output="sample", synthetic_rows=8, **budget)
-        discriminant = lda.LDAConfig(synthetic_rows=8, **budget)
+        publish = PCAConfig(n_components=2, bound="clip", clip_deviations=1e-3, **budget)
+        basis = PCAConfig(n_components=2, bound="basis", **budget)
+        sample = PCAConfig(n_components=2, output="sample", synthetic_rows=8, **budget)
+        discriminant = LDAConfig(synthetic_rows=8, **budget)
         made = (
-            (f"pca/{label}rows/replace-one", pca, publish, table, pairs),
-            (f"pca/{label}rows-basis/replace-one", pca, basis, table, along),
-            (f"pca/{label}sample/replace-one", pca, sample, table, pairs),
-            (f"pca/{label}sample/add-remove", pca, sample, more, one_more),
-            (f"lda/{label}replace-one", lda, discriminant, classed, moved),
-            (f"lda/{label}add-remove", lda, discriminant, labelled(ADD), one_classed),
+            (f"pca/{label}rows/replace-one", publish, table, pairs),
+            (f"pca/{label}rows-basis/replace-one", basis, table, along),
+            (f"pca/{label}sample/replace-one", sample, table, pairs),
+            (f"pca/{label}sample/add-remove", sample, more, one_more),
+            (f"lda/{label}replace-one", discriminant, classed, moved),
+            (f"lda/{label}add-remove", discriminant, labelled(ADD), one_classed),
         )
-        cases += [Case(name=n, module=m, config=c, schema=s, tables=t) for n, m, c, s, t in made]
+        cases += [Case(name=n, config=c, schema=s, tables=t) for n, c, s, t in made]
     return cases
 
 
@@ -273,9 +278,9 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
             ("pure/items/", sets, (baskets,), 0.0, "scores"),
         ]
         for label, declared, pairs, amount, way in made:
-            config = MomentsConfig(epsilon=epsilon, delta=amount, sample_rows=8, numbers=way)
+            config = MomentsConfig(epsilon=epsilon, delta=amount, synthetic_rows=8, numbers=way)
             name = f"moments/{label}{relation}"
-            cases.append(Case(name=name, module=moments, config=config, schema=declared, tables=pairs))
+            cases.append(Case(name=name, config=config, schema=declared, tables=pairs))
     return cases
 
 

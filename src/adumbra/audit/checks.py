@@ -31,8 +31,9 @@ from adumbra.audit.recorder import (
 )
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError
-from adumbra.mechanisms import dppro, jl_laplace
-from adumbra.mechanisms.projected import row_space
+from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
+from adumbra.mechanisms.projection.plan import MATRIX, secret_projection
+from adumbra.mechanisms.projection.rows import row_space
 from adumbra.numerics import Array, Lattice, figure_lower, figure_upper
 from adumbra.privacy import grant as grants
 from adumbra.privacy.noise import add_gaussian
@@ -95,12 +96,12 @@ def check_attack(case: Case, runs: int) -> list[str]:
 
 def check_grid(case: Case) -> list[str]:
     """Off-grid numbers of the mechanisms that release noisy rows as they are."""
-    if case.module not in (dppro, jl_laplace):
+    if not isinstance(case.config, DPProConfig | JLLaplaceConfig):
         return []
     planned = plan_of(case)
     draft = run_draft(case, case.before, fixed_grant(0, planned.guarantee, planned.purposes))
-    table = draft.tables["data"]
-    whole = table if isinstance(table, pa.Table) else pa.Table.from_batches(table.batches, table.schema)
+    stream = draft.pending["data"]
+    whole = pa.Table.from_batches(stream.batches, stream.schema)
     grid = (draft.noise or planned.noise)[0].grid
     values = np.column_stack([column.to_numpy() for column in whole.columns])
     count = off_grid(values, grid)
@@ -146,9 +147,9 @@ def check_secrets(case: Case) -> list[str]:
     planned = plan_of(case)
     grant = fixed_grant(7, planned.guarantee, planned.purposes)
     secrets = {"the grant's secret": grant.secret.reveal()}
-    if case.module is jl_laplace:
+    if isinstance(case.config, JLLaplaceConfig):
         space = row_space(case.schema, case.config.row_norm)
-        matrix = jl_laplace.draw_matrix(case.config, space, grant.key(jl_laplace.MATRIX))
+        matrix = secret_projection(case.config, space, grant.key(MATRIX))
         secrets["the secret matrix"] = matrix.to_float().tobytes()
         secrets["the secret matrix (transposed)"] = matrix.to_float().T.tobytes()
     parts = parts_of(run_draft(case, case.before, grant))

@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adumbra import workflow
 from adumbra.audit.empirical import Evidence, evidence, shadow_attack
 from adumbra.audit.pairs import table_of
 from adumbra.audit.recorder import DirectEngine
 from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder
-from adumbra.data.schema import Schema
 from adumbra.data.sources import open_source
 from adumbra.errors import Unsupported, require
+from adumbra.mechanisms.base import Config
+from adumbra.mechanisms.methods import method_of
 from adumbra.numerics import NOISE_BLOCK, Array
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.release.artifact import Release
+from adumbra.schema.schema import Schema
 
 MOST_ROWS = 2_000  # of each table that distances are measured between
 SHADOW_ROWS = 400
@@ -37,7 +38,7 @@ def attack_release(  # noqa: PLR0913 - a release and all that it is attacked wit
     holdout: object,
     schema: Schema,
     *,
-    config: "workflow.Config | None" = None,
+    config: Config | None = None,
     shadows: int = 60,
 ) -> Evidence:
     """Score the attacks on one release; without its config the shadow attack is left out."""
@@ -100,7 +101,7 @@ def _standard(rows: Array) -> Array:
 
 
 def _shadows(
-    config: "workflow.Config", schema: Schema, encode: Callable[[Array], Array]
+    config: Config, schema: Schema, encode: Callable[[Array], Array]
 ) -> Callable[[Array, int], Array]:
     """Releases of other tables by the same method; their noise is known, their rows are not kept."""
     plain = replace(schema, label=None, rows=None)
@@ -109,14 +110,14 @@ def _shadows(
         rows = len(values) if schema.neighbours.rows_are_public else None
         declared = replace(schema, rows=rows)
         source = open_source(_arrow(declared, values), declared)
-        planned = workflow.plan(config, source.schema)
-        grant = fixed_grant(number, planned.guarantee, planned.purposes)
-        draft = workflow.draw(source, config, engine=DirectEngine(), grant=grant)
-        table = draft.tables["data"]
-        whole = (
-            table if isinstance(table, pa.Table) else pa.Table.from_batches(table.batches, table.schema)
-        )
-        return encode(_values(whole, plain))
+        method = method_of(config)
+        settled = method.settle(config, source.schema)
+        grant = fixed_grant(number, settled.plan.guarantee, settled.plan.purposes)
+        draft = method.draw(settled, source, DirectEngine(), grant)
+        if "data" in draft.tables:
+            return encode(_values(draft.tables["data"], plain))
+        stream = draft.pending["data"]
+        return encode(_values(pa.Table.from_batches(stream.batches, stream.schema), plain))
 
     return release
 

@@ -12,16 +12,20 @@ from typing import Any
 from adumbra.audit import planted, wrong
 from adumbra.audit.checks import settle
 from adumbra.audit.pairs import Case, Tables
-from adumbra.audit.planted import Patch, altered_release, with_fact
+from adumbra.audit.planted import Patch, altered_draw, with_fact
 from adumbra.data.bounds import bound_rows
 from adumbra.data.encode import Encoder
-from adumbra.mechanisms import box_release, dppro, jl_laplace, lda, pca, projected, ron_gauss
-from adumbra.mechanisms import moments as synthesizer
-from adumbra.mechanisms.ron_gauss import draw, scales
+from adumbra.mechanisms import box_release
+from adumbra.mechanisms.moments import plan as moments_plan
+from adumbra.mechanisms.moments import release as synthesizer
+from adumbra.mechanisms.projection import plan as projections
+from adumbra.mechanisms.projection import release as projected_rows
+from adumbra.mechanisms.projection import rows as projected
+from adumbra.mechanisms.ron_gauss import scales, sums
 from adumbra.mechanisms.topk import methods, phases, svt
 from adumbra.privacy import grant as grants
 from adumbra.privacy import recorded_noise
-from adumbra.statistics import blocks, box_moments, class_sums, counts, histograms, moments
+from adumbra.statistics import block_gram, box_moments, class_sums, counts, histograms, moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +103,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="clip after aggregation",
         check="sensitivity",
         case=PRIVATE,
-        patches=lambda: [(draw, "bound_rows", planted.unclipped)],
+        patches=lambda: [(sums, "bound_rows", planted.unclipped)],
     ),
     Mutant(
         name="clip norm computed from the data",
@@ -119,13 +123,13 @@ MUTANTS: tuple[Mutant, ...] = (
         name="category list from the data",
         check="replay",
         case="pca/sample/replace-one",
-        patches=lambda: altered_release(pca, with_fact("categories", wrong.levels)),
+        patches=lambda: altered_draw("pca", with_fact("categories", wrong.levels)),
     ),
     Mutant(
         name="number of rows released exactly",
         check="replay",
         case=GROWING,
-        patches=lambda: altered_release(ron_gauss, with_fact("rows", wrong.exact_rows)),
+        patches=lambda: altered_draw("ron-gauss", with_fact("rows", wrong.exact_rows)),
     ),
     Mutant(
         name="one noise for two statistics",
@@ -143,26 +147,26 @@ MUTANTS: tuple[Mutant, ...] = (
         name="noise seed written to the card",
         check="secrets",
         case="dppro/row",
-        patches=lambda: altered_release(dppro, with_fact("seed", wrong.secret_hex)),
+        patches=lambda: altered_draw("dppro", with_fact("seed", wrong.secret_hex)),
     ),
     Mutant(
         name="projection drawn after looking at the data",
         check="replay",
         case="dppro/row",
-        patches=lambda: [(dppro, "release", wrong.data_matrix)],
+        patches=lambda: planted.replaced_draw("dppro", wrong.data_matrix),
         tables=wrong.outlier,
     ),
     Mutant(
         name="secret projection left in the release",
         check="secrets",
         case="jl-laplace/row",
-        patches=lambda: altered_release(jl_laplace, wrong.left_matrix),
+        patches=lambda: altered_draw("jl-laplace", wrong.left_matrix),
     ),
     Mutant(
         name="symmetric noise averaged with its mirror image",
         check="sensitivity",
         case=PRIVATE,
-        patches=lambda: [(draw, "gram_weights", wrong.mirrored)],
+        patches=lambda: [(sums, "gram_weights", wrong.mirrored)],
     ),
     Mutant(
         name="eigenvectors of the Gram before its noise",
@@ -187,7 +191,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="float noise instead of the lattice",
         check="grid",
         case="dppro/row",
-        patches=lambda: [(dppro, "add_gaussian", planted.float_noise)],
+        patches=lambda: [(projected_rows, "add_gaussian", planted.float_noise)],
     ),
     Mutant(
         name="rows of missing values skipped",
@@ -212,7 +216,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="order of private rows kept in synthetic ones",
         check="replay",
         case="ron-gauss/public/replace-one",
-        patches=lambda: altered_release(ron_gauss, planted.in_private_order),
+        patches=lambda: altered_draw("ron-gauss", planted.in_private_order),
         tables=wrong.ordered,
     ),
     Mutant(
@@ -225,7 +229,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="utility on raw data in the card",
         check="replay",
         case="lda/replace-one",
-        patches=lambda: altered_release(lda, with_fact("error", wrong.raw_error)),
+        patches=lambda: altered_draw("lda", with_fact("error", wrong.raw_error)),
     ),
     Mutant(
         name="mean noise of the reference implementation (half)",
@@ -256,14 +260,14 @@ MUTANTS: tuple[Mutant, ...] = (
         name="average row of R instead of the longest",
         check="sensitivity",
         case="dppro/element",
-        patches=lambda: [(dppro, "element_sensitivity", wrong.average)],
+        patches=lambda: [(projections, "element_sensitivity", wrong.average)],
         config=wrong.gaussian_family,
     ),
     Mutant(
         name="JL rows at the element scale (Theorem 5, t at its minimum)",
         check="sensitivity",
         case="jl-laplace/row",
-        patches=lambda: [(jl_laplace, "smallest_l2_ball_l1", wrong.element_l1)],
+        patches=lambda: [(projections, "smallest_l2_ball_l1", wrong.element_l1)],
     ),
     Mutant(
         name="PFM under replace-one with the budget of add-remove",
@@ -313,13 +317,13 @@ MUTANTS: tuple[Mutant, ...] = (
         name="moments: Gram that forgets its class part",
         check="sensitivity",
         case="moments/replace-one",
-        patches=lambda: planted.sensitivity(blocks.BlockGram, wrong.without_class),
+        patches=lambda: planted.sensitivity(block_gram.BlockGram, wrong.without_class),
     ),
     Mutant(
         name="moments: one charge for three releases",
         check="sensitivity",
         case="moments/add-remove",
-        patches=lambda: [(synthesizer, "split_mu", wrong.whole_budget)],
+        patches=lambda: [(moments_plan, "split_mu", wrong.whole_budget)],
     ),
     Mutant(
         name="noise whose width follows the exact sums",
@@ -351,7 +355,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="a change of category counted as one cell",
         check="sensitivity",
         case="dppro/element/categories",
-        patches=lambda: [(dppro, "element_sensitivity", wrong.one_cell)],
+        patches=lambda: [(projections, "element_sensitivity", wrong.one_cell)],
     ),
     Mutant(
         name="rows summed twice by the engine of production",

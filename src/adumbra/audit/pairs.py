@@ -9,16 +9,15 @@ takes the one that moves most.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.matrices import PublicMatrix, orthonormal_matrix, public_matrix
-from adumbra.data.schema import Column, Kind, Schema
+from adumbra.matrices import ProjectionMatrix, orthonormal_matrix, public_matrix
 from adumbra.numerics import Array
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, Kind, Schema
 
 WIDTH = 4  # columns; in units of the encoding the corners of their box have length 1
 WIDE = 32  # columns of rows that a projection to WIDTH can make longer than any clip radius
@@ -35,9 +34,6 @@ class Case:
     """One mechanism under one claim, with neighbouring tables to attack it with."""
 
     name: str  # method/variant/relation
-    module: (
-        ModuleType  # `plan` and `release` are looked up at each call, so that a mutant can plant others
-    )
     config: Any  # the mechanism's own frozen config
     schema: Schema
     tables: tuple[Tables, ...]  # candidates; the first is used until another is chosen
@@ -128,7 +124,7 @@ def longest_projected(family: str) -> Array:
     return np.asarray(row / np.abs(row).max())
 
 
-def opposite_sets(matrix: PublicMatrix, direction: Array) -> Tables:
+def opposite_sets(matrix: ProjectionMatrix, direction: Array) -> Tables:
     """Item sets that a sparse matrix sends one way along a direction, and the other way."""
     along = matrix.to_float() @ direction
     up, down = (np.flatnonzero(side > 0).tolist() for side in (along, -along))

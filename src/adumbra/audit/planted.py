@@ -15,8 +15,9 @@ from adumbra.data.encode import Encoder
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
+from adumbra.mechanisms import methods
 from adumbra.mechanisms.base import Draft
-from adumbra.mechanisms.ron_gauss import draw
+from adumbra.mechanisms.ron_gauss import sums
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array, Ints, Lattice, coarsen
 from adumbra.privacy import noise, selection
 from adumbra.privacy.grant import Grant
@@ -54,16 +55,23 @@ def sensitivity(kind: type, wrong: Callable[[Any, Any], Sensitivity]) -> list[Pa
 
 
 Change = Callable[[Draft, Source, Any, Grant], Draft]
+Draw = Callable[[Any, Source, Engine, Grant], Draft]
 
 
-def altered_release(module: ModuleType, change: Change) -> list[Patch]:
-    """A release that does something more with the private rows after (or before) the right one."""
-    right = module.release
+def replaced_draw(name: str, draw: Draw) -> list[Patch]:
+    """The list of methods with another `draw` in the place of one."""
+    changed = tuple(replace(one, draw=draw) if one.name == name else one for one in methods.METHODS)
+    return [(methods, "METHODS", changed)]
 
-    def wrong(source: Source, config: Any, *, engine: Engine, grant: Grant) -> Draft:
-        return change(right(source, config, engine=engine, grant=grant), source, config, grant)
 
-    return [(module, "release", wrong)]
+def altered_draw(name: str, change: Change) -> list[Patch]:
+    """A draw that does something more with the private rows after the right one."""
+    right = methods.method_named(name).draw
+
+    def wrong(settled: Any, source: Source, engine: Engine, grant: Grant) -> Draft:
+        return change(right(settled, source, engine, grant), source, settled.config, grant)
+
+    return replaced_draw(name, wrong)
 
 
 def rows_of(source: Source) -> Array:
@@ -84,8 +92,6 @@ def with_fact(name: str, fact: Callable[[Draft, Source, Grant], object]) -> Chan
 def in_private_order(draft: Draft, source: Source, _config: Any, _grant: Grant) -> Draft:
     """Synthetic rows in the order of the private ones."""
     table = draft.tables["data"]
-    if not isinstance(table, pa.Table):
-        return draft
     values = rows_of(source)[: table.num_rows].sum(axis=1)
     order = np.argsort(np.argsort(values, kind="stable"), kind="stable")
     return replace(draft, tables={**draft.tables, "data": table.take(pa.array(order))})
@@ -133,19 +139,19 @@ def skipping_missing(right: Callable[[Encoder, Batch], Array]) -> Callable[[Enco
 
 def exact_purpose(purpose: str) -> list[Patch]:
     """One of RON-Gauss's statistics goes on without its noise."""
-    right = draw._noisy  # noqa: SLF001
+    right = sums._noisy  # noqa: SLF001
 
     def wrong(value: Lattice, name: str, settled: Any, grant: Grant, weights: Any = None) -> Array:
         if name != purpose:
             return right(value, name, settled, grant, weights)
         return coarsen(value, settled.by_purpose[name].exponent).to_float()
 
-    return [(draw, "_noisy", wrong)]
+    return [(sums, "_noisy", wrong)]
 
 
 def redrawn_until_positive() -> list[Patch]:
     """Draw the Gram again until no eigenvalue is negative; each draw costs, and one is paid."""
-    right = draw._noisy  # noqa: SLF001
+    right = sums._noisy  # noqa: SLF001
 
     def wrong(value: Lattice, name: str, settled: Any, grant: Grant, weights: Any = None) -> Array:
         if name != "gram":
@@ -159,7 +165,7 @@ def redrawn_until_positive() -> list[Patch]:
                 break
         return noisy
 
-    return [(draw, "_noisy", wrong)]
+    return [(sums, "_noisy", wrong)]
 
 
 def scale_from_rows(place: ModuleType, name: str) -> list[Patch]:

@@ -21,9 +21,11 @@ from scipy.special import expit, ndtri
 from adumbra.audit.pairs import Case
 from adumbra.audit.transcripts import Choice, StepPair, discrete, is_inside
 from adumbra.data.sources import Source, open_source
+from adumbra.data.views import WatchedSource
 from adumbra.engine.base import BatchT, Engine
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.base import Draft, Noise, Plan
+from adumbra.mechanisms.methods import method_of
 from adumbra.numerics import NOISE_BLOCK, Lattice
 from adumbra.privacy.conversion import epsilon_of
 from adumbra.privacy.grant import Grant
@@ -95,16 +97,17 @@ class DirectEngine:
 
 
 def run_draft(case: Case, data: object, grant: Grant, engine: Engine | None = None) -> Draft:
-    """One run through the mechanism's own `release`, as `workflow` calls it."""
-    source, on = open_source(data, case.schema), engine or DirectEngine()
-    draft: Draft = case.module.release(source, case.config, engine=on, grant=grant)
-    return draft
+    """One run of the method, settled and drawn as `workflow` does it."""
+    source = WatchedSource(open_source(data, case.schema))  # closes the schema
+    method = method_of(case.config)  # looked up at each run, so that a mutant can plant another
+    settled = method.settle(case.config, source.schema)
+    return method.draw(settled, source, engine or DirectEngine(), grant)
 
 
 def plan_of(case: Case) -> Plan:
-    """The mechanism's own plan."""
-    planned: Plan = case.module.plan(case.config, open_source(case.before, case.schema).schema)
-    return planned
+    """The method's own plan."""
+    source = WatchedSource(open_source(case.before, case.schema))
+    return method_of(case.config).settle(case.config, source.schema).plan
 
 
 def record_pair(case: Case, seed: int = 0) -> Recorded:

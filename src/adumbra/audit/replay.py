@@ -23,7 +23,7 @@ from adumbra.audit.replay_kinds import NAME, POPULATION, Kind, families
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
 from adumbra.privacy.recorded_noise import NoiseRecord, RecordedGrant, recording_grant, replaying_grant
-from adumbra.workflow import OpenGrant, _transact
+from adumbra.workflow import OpenGrant, _publish, prepare
 
 LEDGER, OUT = "ledger.db", "release"
 Streams = Callable[[], tuple[str, str]]  # what went to stdout and to stderr since the last call
@@ -62,7 +62,7 @@ def unwatched() -> tuple[str, str]:
 def release_through_workflow(run: Run) -> tuple[int, str]:
     """As `workflow.release` does it; an exception is an exit code, as it is for the command."""
     try:
-        _transact(
+        prepared = prepare(
             run.folder / run.kind.data_name,
             run.kind.config(),
             schema=run.kind.schema,
@@ -70,10 +70,8 @@ def release_through_workflow(run: Run) -> tuple[int, str]:
             population=POPULATION,
             out=run.folder / OUT,
             engine=DirectEngine(),
-            about=None,
-            before_dp="not declared",
-            open_grant=run.open_grant,
         )
+        _publish(prepared, run.folder / OUT, run.open_grant)
     except Exception as error:  # noqa: BLE001 - any failure that data can cause must be seen
         return 1, f"{type(error).__name__} {error}"  # what a person would see
     return 0, ""

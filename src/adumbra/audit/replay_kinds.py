@@ -7,22 +7,13 @@ from typing import Any
 import numpy as np
 
 from adumbra.audit.pairs import keeping_null
-from adumbra.data.schema import Column, ItemSpec, Schema
-from adumbra.data.schema import Kind as ColumnKind
-from adumbra.mechanisms import dppro, jl_laplace, lda, pca, ron_gauss, topk
-from adumbra.mechanisms.moments_plan import MomentsConfig
+from adumbra.mechanisms.methods import method_named
+from adumbra.mechanisms.topk import Algorithm
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, ItemSpec, Schema
+from adumbra.schema.schema import Kind as ColumnKind
 
 NAME, POPULATION = "table", "audit"
-CONFIGS: Mapping[str, Any] = {
-    "dppro": dppro.DPProConfig,
-    "jl-laplace": jl_laplace.JLLaplaceConfig,
-    "ron-gauss": ron_gauss.RONGaussConfig,
-    "pca": pca.PCAConfig,
-    "lda": lda.LDAConfig,
-    "moments": MomentsConfig,
-    "topk": topk.TopKConfig,
-}
 ROWS = 12
 FAMILY = 25  # neighbours of one table
 ITEMS = 9
@@ -68,7 +59,7 @@ class Kind:
 
     def config(self) -> Any:  # noqa: ANN401 - each method has its own
         """The mechanism's config."""
-        return CONFIGS[self.method](epsilon=1.0, delta=self.delta, **self.options)
+        return method_named(self.method).config(epsilon=1.0, delta=self.delta, **self.options)
 
 
 def _table(neighbours: Neighbours, unit: Unit = Unit.ROW, label: str | None = "y") -> Schema:
@@ -126,18 +117,18 @@ def kinds() -> list[Kind]:
             Kind(name=f"{name}/{relation}", method=method, schema=schema, options=options, delta=delta)
             for name, method, schema, options, delta in _synthesizers(schema, target)
         ]
-        few: dict[str, object] = {"sample_rows": 5}
+        few: dict[str, object] = {"synthetic_rows": 5}
         made.append(Kind(name=f"moments-items/{relation}", method="moments", schema=sets, options=few))
-        for method in topk.Method:
-            if method is topk.Method.AUTO:
+        for method in Algorithm:
+            if method is Algorithm.AUTO:
                 continue
-            options = {"k": 2, "method": method.value, "max_length": 4}
+            options = {"k": 2, "algorithm": method.value, "max_length": 4}
             name = f"topk-{method}/{relation}"
-            made.append(Kind(name=name, method="topk", schema=sets, options=options, delta=0.0))
-        for method in (topk.Method.FREFIRST, topk.Method.GUMBEL):
-            options = {"k": 2, "method": method.value, "max_length": 4}
+            made.append(Kind(name=name, method="top-k", schema=sets, options=options, delta=0.0))
+        for method in (Algorithm.FREFIRST, Algorithm.GUMBEL):
+            options = {"k": 2, "algorithm": method.value, "max_length": 4}
             name = f"topk-{method}-gaussian/{relation}"
-            made.append(Kind(name=name, method="topk", schema=sets, options=options))
+            made.append(Kind(name=name, method="top-k", schema=sets, options=options))
     return made
 
 
@@ -159,9 +150,9 @@ def _synthesizers(
         ("ron-gauss-target", "ron-gauss", target, {**ron, "mode": "supervised"}, 1e-6),
         ("pca-sample", "pca", schema, sample, 1e-6),
         ("lda", "lda", schema, {"synthetic_rows": 5}, 0.0),
-        ("moments", "moments", schema, {"sample_rows": 5}, 1e-6),
-        ("moments-pure", "moments", schema, {"sample_rows": 5, "numbers": "scores"}, 0.0),
-        ("moments-null", "moments", keeping_null(schema), {"sample_rows": 5}, 1e-6),
+        ("moments", "moments", schema, {"synthetic_rows": 5}, 1e-6),
+        ("moments-pure", "moments", schema, {"synthetic_rows": 5, "numbers": "scores"}, 0.0),
+        ("moments-null", "moments", keeping_null(schema), {"synthetic_rows": 5}, 1e-6),
     ]
 
 

@@ -7,11 +7,10 @@ import math
 from typing import Any
 
 from adumbra.audit.pairs import ADD, REPLACE, ROW, Case, item_table
-from adumbra.data.schema import ItemSpec, Schema
-from adumbra.mechanisms import topk
-from adumbra.privacy.calibration import gumbel_epsilon0
-from adumbra.privacy.conversion import mu_of
+from adumbra.mechanisms.topk import TopKConfig
+from adumbra.privacy.conversion import gumbel_epsilon0, mu_of
 from adumbra.relations import Neighbours
+from adumbra.schema.schema import ItemSpec, Schema
 
 ITEMS = 40
 Rows = list[list[int]]
@@ -55,26 +54,34 @@ def topk_cases(epsilon: float, delta: float) -> list[Case]:
             budget: dict[str, Any] = {"epsilon": epsilon, "delta": amount}
             scan: dict[str, Any] = {"max_length": 10}
             cases += [
-                _case(f"frefirst{tail}", relation, one_item, method="frefirst", length=1, **budget),
-                _case(f"frefirst-length{tail}", relation, long_row, method="frefirst", **scan, **budget),
+                _case(f"frefirst{tail}", relation, one_item, algorithm="frefirst", length=1, **budget),
+                _case(
+                    f"frefirst-length{tail}", relation, long_row, algorithm="frefirst", **scan, **budget
+                ),
             ]
         # a Gaussian account is tight where the item's chance goes from p to 1 - p
         rivals = max(2, 1 + round(math.exp(_round_epsilon(epsilon, delta) / 2))) if adds else 2
         even = _case(
-            "gumbel-gaussian", relation, one_item, rivals, method="gumbel", epsilon=epsilon, delta=delta
+            "gumbel-gaussian",
+            relation,
+            one_item,
+            rivals,
+            algorithm="gumbel",
+            epsilon=epsilon,
+            delta=delta,
         )
-        cases += [_case("gumbel", relation, choice, FEW, method="gumbel", epsilon=epsilon), even]
-        cases.append(_case("em", relation, choice, FEW, method="em", epsilon=epsilon))
+        cases += [_case("gumbel", relation, choice, FEW, algorithm="gumbel", epsilon=epsilon), even]
+        cases.append(_case("em", relation, choice, FEW, algorithm="em", epsilon=epsilon))
         instead = (ALL_BUT_ONE,) if adds else (ONE_FOR_ALL,)
-        cases.append(_case("joint", relation, instead, FEW, method="joint", epsilon=epsilon))
+        cases.append(_case("joint", relation, instead, FEW, algorithm="joint", epsilon=epsilon))
         cases += [
-            _case(name, relation, long_row, method=name, max_length=10, epsilon=epsilon)
+            _case(name, relation, long_row, algorithm=name, max_length=10, epsilon=epsilon)
             for name in COMPARED
         ]
         pairs = TWO_GROWN if adds else TWO_MOVED
         for name in BY_ROUNDS:
             few: dict[str, Any] = {"max_length": FEW // 2} if name.startswith("tps") else {}
-            two = _case(f"{name}-two", relation, pairs, FEW, method=name, k=2, epsilon=epsilon, **few)
+            two = _case(f"{name}-two", relation, pairs, FEW, algorithm=name, k=2, epsilon=epsilon, **few)
             cases.append(two)
     return cases
 
@@ -91,11 +98,10 @@ def _case(
     items: int = ITEMS,
     **options: object,
 ) -> Case:
-    merged: dict[str, Any] = {"k": 1, **options}
+    merged: dict[str, Any] = {"k": 1, "delta": 0.0, **options}
     return Case(
         name=f"topk/{name}/{relation}",
-        module=topk,
-        config=topk.TopKConfig(**merged),
+        config=TopKConfig(**merged),
         schema=Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=items - 1)),
         tables=tuple((item_table(one), item_table(other)) for one, other in pairs),
     )

@@ -10,20 +10,22 @@ import numpy as np
 from adumbra.audit import planted
 from adumbra.audit.pairs import REPLACE, ROW, Tables, corners, item_table, numbers, replaced
 from adumbra.audit.planted import Patch
-from adumbra.mechanisms import dppro, jl_laplace, projected
-from adumbra.mechanisms import moments as synthesizer
-from adumbra.mechanisms.moments_rows import bounded_block, centred
-from adumbra.mechanisms.ron_gauss import draw, scales
+from adumbra.mechanisms.methods import method_named
+from adumbra.mechanisms.moments import release as synthesizer
+from adumbra.mechanisms.moments.release import bounded_block, centred
+from adumbra.mechanisms.projection.plan import MATRIX, secret_projection
+from adumbra.mechanisms.projection.rows import row_space
+from adumbra.mechanisms.ron_gauss import scales, sums
 from adumbra.mechanisms.topk import counting, methods
 from adumbra.mechanisms.topk.config import Step
 from adumbra.mechanisms.topk.svt import label_columns, sparse
 from adumbra.numerics import ROW_BITS, Array, coarsen
 from adumbra.privacy import keys
-from adumbra.privacy.calibration import gumbel_epsilon0, split_mu
+from adumbra.privacy.conversion import gumbel_epsilon0, split_mu
 from adumbra.relations import Neighbours
-from adumbra.statistics import blocks, box_moments, class_sums, counts, histograms, moments
+from adumbra.statistics import block_gram, box_moments, class_sums, counts, histograms, moments
 from adumbra.statistics.base import Sensitivity
-from adumbra.statistics.projections import element_sensitivity
+from adumbra.statistics.projection_sensitivity import element_sensitivity
 
 # Neighbours that some bugs need
 
@@ -116,17 +118,19 @@ def exact_counts(exact: Any, calibrated: Any, _grant: Any, _purpose: str) -> Any
     return counting.NoisyCounts(lattice=exact, noise=calibrated)
 
 
-def data_matrix(source: Any, config: Any, *, engine: Any, grant: Any) -> Any:
+def data_matrix(settled: Any, source: Any, engine: Any, grant: Any) -> Any:
     seed = int(np.abs(planted.rows_of(source)).sum() * 1000 + planted.rows_of(source).sum() * 10)
-    return _RIGHT_DPPRO(source, replace(config, matrix_seed=abs(seed)), engine=engine, grant=grant)
+    right = method_named("dppro")
+    config = replace(settled.config, matrix_seed=abs(seed))
+    return _RIGHT_DPPRO(right.settle(config, settled.schema), source, engine, grant)
 
 
-_RIGHT_DPPRO = dppro.release
+_RIGHT_DPPRO = method_named("dppro").draw
 
 
 def left_matrix(draft: Any, _source: Any, config: Any, grant: Any) -> Any:
-    space = projected.row_space(_source.schema, config.row_norm)
-    matrix = jl_laplace.draw_matrix(config, space, grant.key(jl_laplace.MATRIX))
+    space = row_space(_source.schema, config.row_norm)
+    matrix = secret_projection(config, space, grant.key(MATRIX))
     return replace(draft, arrays={**draft.arrays, "projection": matrix.to_float()})
 
 
@@ -161,13 +165,13 @@ def lemma_4() -> list[Patch]:
     """The paper's scale on all p^2 entries: its bound holds in the induced norm, not entry by entry."""
     return [
         (moments.Gram, "sensitivity", _lemma_4_sensitivity),
-        (draw, "upper_triangle", full_matrix),
-        (draw, "symmetric", from_full),
+        (sums, "upper_triangle", full_matrix),
+        (sums, "symmetric", from_full),
     ]
 
 
 def own_covariance(config: Any) -> Any:
-    """A mixture with one Gram a class."""
+    """A mixture with one Gram per class."""
     return replace(config, covariance="class")
 
 
@@ -232,11 +236,11 @@ def one_way_histograms(self: histograms.Histograms, _neighbours: Neighbours) -> 
 _RIGHT_HISTOGRAMS = histograms.Histograms.sensitivity
 
 
-def without_class(self: blocks.BlockGram, neighbours: Neighbours) -> Sensitivity:
+def without_class(self: block_gram.BlockGram, neighbours: Neighbours) -> Sensitivity:
     return _RIGHT_BLOCKS(replace(self, limit=4**ROW_BITS), neighbours)
 
 
-_RIGHT_BLOCKS = blocks.BlockGram.sensitivity
+_RIGHT_BLOCKS = block_gram.BlockGram.sensitivity
 
 
 def exact_moments(purpose: str) -> list[Patch]:

@@ -39,12 +39,11 @@ def demo(
 def _run(out: Path) -> None:
     from adumbra import workflow
     from adumbra.cli.options import make_config
-    from adumbra.cli.plan_views import show_plan, show_release
-    from adumbra.cli.planning import progress_bar, stopped_in_words
-    from adumbra.data.schema import Schema
+    from adumbra.cli.planning import progress_bar, show_plan, show_release, stopped_in_words
     from adumbra.engine.local import LocalEngine
     from adumbra.privacy.ledger import Population, create_ledger
     from adumbra.release.storage import verify
+    from adumbra.schema.schema import Schema
 
     data, schema_file = out / "patients.parquet", out / "patients.toml"
     typer.echo(f"1  a table of {ROWS:,} rows and {NUMBERS + 10} columns: {data}")

@@ -82,8 +82,8 @@ def register(  # noqa: PLR0913, PLR0917 - one argument a flag
         RelationName, typer.Option("--neighbours", help="Which tables must look alike.")
     ],
     delta: Annotated[
-        float, typer.Option("--delta", help="0 counts pure epsilon, above 0 Gaussian mu^2.")
-    ] = 0.0,
+        float, typer.Option("--delta", help="Above 0: counts Gaussian mu^2. 0: counts pure epsilon.")
+    ] = 1e-6,
     parent: Annotated[
         str | None, typer.Option("--parent", help="A population that pays as well.")
     ] = None,

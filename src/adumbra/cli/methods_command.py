@@ -5,24 +5,23 @@ import json as json_module
 import typer
 
 from adumbra.cli.flags import AsJson
-from adumbra.cli.plan_views import print_hanging
+from adumbra.cli.planning import print_hanging
 
 
 def methods(json: AsJson = False) -> None:
     """List the methods: what each is for, and its options with their choices, defaults and meaning."""
-    from adumbra.cli.option_words import PURPOSES, TAKES
-    from adumbra.cli.options import config_classes, describe_options
+    from adumbra.cli.options import describe_options
+    from adumbra.mechanisms.methods import METHODS
 
-    described = {name: describe_options(name) for name in config_classes()}
     if json:
         facts = {
-            name: {
-                "for": PURPOSES[name],
-                "data": TAKES[name][0],
-                "neighbours": TAKES[name][1],
-                "options": [list(row) for row in rows],
+            method.name: {
+                "for": method.purpose,
+                "data": method.data,
+                "neighbours": method.neighbours,
+                "options": [list(row) for row in describe_options(method.config)],
             }
-            for name, rows in described.items()
+            for method in METHODS
         }
         typer.echo(json_module.dumps(facts, indent=2))
         return
@@ -30,11 +29,11 @@ def methods(json: AsJson = False) -> None:
     from rich.table import Table
 
     console = Console(highlight=False)
-    for name, rows in described.items():
-        console.print(f"[bold]--method {name}[/bold]")
-        print_hanging(console, f"for {PURPOSES[name]}", "  ")
-        print_hanging(console, f"takes {TAKES[name][0]}; neighbours {TAKES[name][1]}", "  ")
+    for method in METHODS:
+        console.print(f"[bold]--method {method.name}[/bold]")
+        print_hanging(console, f"for {method.purpose}", "  ")
+        print_hanging(console, f"takes {method.data}; neighbours {method.neighbours}", "  ")
         table = Table("option", "is", "default", "means", box=None, padding=(0, 1, 0, 2))
-        for row in rows:
+        for row in describe_options(method.config):
             table.add_row(*row)
         console.print(table)

@@ -10,35 +10,13 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from adumbra.cli.option_words import WORDS
 from adumbra.errors import InvalidInput, Unsupported, require
 
 if TYPE_CHECKING:
-    from adumbra.workflow import Config
+    from adumbra.mechanisms.base import Config
 
 BUDGET_FLAGS = ("epsilon", "delta")
 OTHER_FLAGS = ("schema", "ledger", "population", "out", "method", "engine", "before_dp", "about", "data")
-
-
-def config_classes() -> dict[str, type]:
-    """The methods by the name that the command line gives them."""
-    from adumbra.mechanisms.dppro import DPProConfig
-    from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
-    from adumbra.mechanisms.lda import LDAConfig
-    from adumbra.mechanisms.moments_plan import MomentsConfig
-    from adumbra.mechanisms.pca import PCAConfig
-    from adumbra.mechanisms.ron_gauss import RONGaussConfig
-    from adumbra.mechanisms.topk import TopKConfig
-
-    return {
-        "dppro": DPProConfig,
-        "jl-laplace": JLLaplaceConfig,
-        "lda": LDAConfig,
-        "moments": MomentsConfig,
-        "pca": PCAConfig,
-        "ron-gauss": RONGaussConfig,
-        "top-k": TopKConfig,
-    }
 
 
 def make_config(method: str, epsilon: float, delta: float | None, options: list[str]) -> "Config":
@@ -46,10 +24,9 @@ def make_config(method: str, epsilon: float, delta: float | None, options: list[
 
     Without a delta the method's own default holds, as in Python.
     """
-    classes = config_classes()
-    if method not in classes:
-        raise InvalidInput(f"method={method}: unknown; choose one of {', '.join(classes)}")
-    kind = classes[method]
+    from adumbra.mechanisms.methods import method_named
+
+    kind = method_named(method).config
     hints = typing.get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
     values: dict[str, object] = {"epsilon": epsilon}
@@ -89,8 +66,10 @@ def spelled_as_options(method: str) -> Iterator[None]:
     try:
         yield
     except InvalidInput as problem:
-        kind = config_classes().get(method)
-        fields = [] if kind is None else [field.name for field in dataclasses.fields(kind)]
+        from adumbra.mechanisms.methods import METHODS
+
+        kinds = [one.config for one in METHODS if one.name == method]
+        fields = [field.name for kind in kinds for field in dataclasses.fields(kind)]
         named = [
             name
             for name in fields
@@ -120,31 +99,16 @@ def make_about(words: list[str]) -> dict[str, object]:
     return said
 
 
-def choices(method: str) -> dict[str, tuple[str, ...]]:
-    """Options that are texts in Python, but take these words only; a test tries each."""
-    from adumbra.data.matrices import FAMILIES
-    from adumbra.mechanisms.topk import Method
+def describe_options(config: type) -> list[tuple[str, str, str, str]]:
+    """Name, type, default and meaning of every option of a method's config."""
+    from adumbra.mechanisms.fields import CHOICES, HELP
 
-    families: dict[str, tuple[str, ...]] = {"family": ("auto", *FAMILIES)}
-    known: dict[str, dict[str, tuple[str, ...]]] = {
-        "dppro": families,
-        "jl-laplace": families,
-        "moments": {"numbers": ("auto", "bins", "scores")},
-        "top-k": {"method": tuple(one.value for one in Method)},
-    }
-    return known.get(method, {})
-
-
-def describe_options(method: str) -> list[tuple[str, str, str, str]]:
-    """Name, type, default and meaning of every option of a method."""
-    kind = config_classes()[method]
-    hints = typing.get_type_hints(kind)
-    words = {name: " or ".join(chosen) for name, chosen in choices(method).items()}
+    hints = typing.get_type_hints(config)
     rows = []
-    for field in dataclasses.fields(kind):
-        default = "needed" if field.default is dataclasses.MISSING else str(field.default)
-        what = words.get(field.name) or _describe(hints[field.name])
-        rows.append((field.name, what, default, WORDS[method][field.name]))
+    for field in dataclasses.fields(config):
+        default = "required" if field.default is dataclasses.MISSING else str(field.default)
+        what = " or ".join(field.metadata[CHOICES]) or _describe(hints[field.name])
+        rows.append((field.name, what, default, field.metadata[HELP]))
     return rows
 
 

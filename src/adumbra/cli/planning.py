@@ -4,19 +4,113 @@ import json as json_module
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adumbra.cli.flags import AsJson, Header, read_schema
-from adumbra.cli.plan_views import plan_facts, show_plan, show_price, show_release
 
 if TYPE_CHECKING:
-    from adumbra.data.schema import Schema
     from adumbra.engine.base import Progress
+    from adumbra.privacy.ledger import Quote
+    from adumbra.workflow import PreparedRelease
+
+
+import hashlib
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
     from adumbra.mechanisms.base import Plan
     from adumbra.privacy.ledger import Quote
+    from adumbra.release.artifact import Release
+
+
+# A plan, its price and a finished release, in words for people and as values for scripts.
+def plan_facts(planned: "Plan") -> dict[str, object]:
+    """A plan as plain values."""
+    return {
+        "method": planned.method,
+        "guarantee": planned.guarantee.facts(),
+        "sentence": planned.guarantee.sentence(),
+        "noise": [noise.to_dict() for noise in planned.noise],
+        "expected": dict(planned.expected),
+        "notes": list(planned.notes),
+        "details": planned.details,
+    }
+
+
+def show_plan(planned: "Plan") -> None:
+    """Print a plan for a person."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from adumbra.report.page import expected_words
+
+    console = Console(highlight=False)
+    console.print(f"[bold]{planned.method}[/bold]  costs {planned.guarantee.sentence()}")
+    table = Table("noise for", "law", "scale", "sensitivity", box=None, padding=(0, 3, 0, 0))
+    for noise in planned.noise:
+        numbers = (f"{noise.scale:.6g}", f"{noise.sensitivity:.6g}")
+        table.add_row(noise.purpose, noise.distribution, *numbers)
+    console.print(table)
+    for name, value in planned.expected.items():
+        print_hanging(console, f"expected {expected_words(name)}: {value:.4g}", "  ")
+    for note in planned.notes:
+        print_hanging(console, note, "- ")
+
+
+def print_hanging(console: "Console", text: str, mark: str, style: str = "") -> None:
+    """Print a sentence whose further lines start below its first letter."""
+    from rich.text import Text
+
+    lines = textwrap.wrap(
+        text,
+        console.width,
+        initial_indent=mark,
+        subsequent_indent=" " * len(mark),
+        break_on_hyphens=False,
+    )
+    console.print(Text("\n".join(lines), style=style), soft_wrap=True)
+
+
+def show_price(quotes: "Sequence[Quote]", instead: "Quote | None", *, err: bool) -> None:
+    """Print what each account pays, and what a Gaussian release would cost the first one."""
+    from rich.console import Console
+
+    from adumbra.numerics import figure_upper
+
+    console = Console(highlight=False, stderr=err)
+    for quoted in quotes:
+        print_hanging(console, quoted.sentence(), "price     ")
+    if instead is not None:
+        takes, pure = figure_upper(instead.takes, 12), figure_upper(quotes[0].takes, 12)
+        words = f"--delta {instead.delta!r} would take epsilon={takes} of it, not {pure}, with"
+        print_hanging(console, f"{words} Gaussian noise", "instead   ")
+
+
+def show_release(made: "Release", out: Path, *, json: bool, quotes: "Sequence[Quote]" = ()) -> None:
+    """Print where a release is."""
+    if json:
+        facts = {
+            "out": str(out),
+            "entry": made.card["ledger"]["entry"],
+            "digest": hashlib.sha256((out / "card.json").read_bytes()).hexdigest(),
+            "guarantee": made.guarantee.facts(),
+            "price": [quoted.to_dict() for quoted in quotes],
+            "contents": made.card["contents"],
+        }
+        typer.echo(json_module.dumps(facts, indent=2))
+        return
+    typer.echo(f"released  {out}  ({made.guarantee.sentence()})")
+    typer.echo(f"page      {out / 'card.html'}")
+    typer.echo(f"check     adumbra verify {out}")
+
 
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file (TOML).")]
 Method = Annotated[str, typer.Option("--method", help="The mechanism; `adumbra methods` lists them.")]
@@ -48,10 +142,10 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Say what a release would cost and how wrong it would be; reads no value."""
     from adumbra import workflow
-    from adumbra.cli.data_notes import say_notes, undeclared
+    from adumbra.cli.flags import say_notes, undeclared
     from adumbra.cli.options import make_config, spelled_as_options
     from adumbra.data.sources import open_source
-    from adumbra.data.watched import WatchedSource
+    from adumbra.data.views import WatchedSource
 
     with spelled_as_options(method):
         config = make_config(method, epsilon, delta, option or [])
@@ -97,10 +191,8 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Plan, pay the ledger, release, and write the folder with its card and page."""
     from adumbra import workflow
-    from adumbra.cli.data_notes import say_notes, undeclared
+    from adumbra.cli.flags import say_notes, undeclared
     from adumbra.cli.options import make_about, make_config, spelled_as_options
-    from adumbra.data.sources import open_source
-    from adumbra.data.watched import WatchedSource
     from adumbra.engine.local import LocalEngine
     from adumbra.errors import require
 
@@ -108,69 +200,44 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     said = make_about(about or [])
     with spelled_as_options(method):
         config = make_config(method, epsilon, delta, option or [])
-    source = WatchedSource(open_source(data, read_schema(schema, header=header)))
-    with spelled_as_options(method):
-        planned = workflow.plan(config, source.schema)
-    if not json:
-        show_plan(planned)
-    say_notes(undeclared(data, source.schema), json=json)
-    workflow.require_payable(
-        config,
-        planned,
-        schema=source.schema,
-        ledger=ledger,
-        population=population,
-        out=out,
-        about=said,
-        before_dp=before_dp,
-    )
-    quotes = _quote(planned, ledger, population)
-    if not (json and yes):
-        gaussian = _gaussian_plan(
-            planned, quotes[0].delta, source.schema, (method, epsilon, option or [])
-        )
-        instead = None if gaussian is None else _quote(gaussian, ledger, population)[0]
-        show_price(quotes, instead, err=json)
-    if not yes:
-        _require_consent(f"Charge population {population} and release?", err=json)
-    with stopped_in_words(), progress_bar(quiet=json) as report:
-        made = workflow.release(
+        prepared = workflow.prepare(
             data,
             config,
-            schema=source.schema,
+            schema=read_schema(schema, header=header),
             ledger=ledger,
             population=population,
             out=out,
-            engine=LocalEngine(progress=report),
             about=said,
             before_dp=before_dp,
         )
+    with prepared:
+        quotes = prepared.quote
+        if not json:
+            show_plan(prepared.plan)
+        say_notes(undeclared(data, prepared.settled.schema), json=json)
+        if not (json and yes):
+            show_price(quotes, _gaussian_quote(prepared, method, option or []), err=json)
+        if not yes:
+            _require_consent(f"Charge population {population} and release?", err=json)
+        with stopped_in_words(), progress_bar(quiet=json) as report:
+            made = replace(prepared, engine=LocalEngine(progress=report)).commit()
     show_release(made, out, json=json, quotes=quotes)
 
 
-def _quote(planned: "Plan", ledger: str, population: str) -> "tuple[Quote, ...]":
-    """What the plan takes of every account that pays."""
-    from adumbra.privacy.ledger import open_ledger
-
-    with open_ledger(ledger) as book:
-        return book.quote(population, planned.guarantee)
-
-
-def _gaussian_plan(
-    planned: "Plan", delta: float, schema: "Schema", words: tuple[str, float, list[str]]
-) -> "Plan | None":
-    """The same release at the account's delta, where this one is pure and the method can do both."""
-    from adumbra import workflow
+def _gaussian_quote(prepared: "PreparedRelease", method: str, options: list[str]) -> "Quote | None":
+    """The price of the same release at the account's delta, where this one is pure and both exist."""
     from adumbra.cli.options import make_config
     from adumbra.errors import InvalidInput
 
-    if delta == 0 or not planned.guarantee.is_pure:
+    guarantee, delta = prepared.plan.guarantee, prepared.quote[0].delta
+    if delta == 0 or not guarantee.is_pure:
         return None
-    method, epsilon, options = words
     try:
-        return workflow.plan(make_config(method, epsilon, delta, options), schema)
+        config = make_config(method, prepared.settled.config.epsilon, delta, options)
+        gaussian = prepared.method.settle(config, prepared.settled.schema).plan.guarantee
     except InvalidInput:
         return None
+    return prepared.ledger.quote(prepared.population, gaussian)[0]
 
 
 def _require_consent(question: str, *, err: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adumbra.cli.flags import AsJson
-from adumbra.cli.plan_views import print_hanging
+from adumbra.cli.planning import print_hanging
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,7 +25,7 @@ Digest = Annotated[
 def inspect(folder: Folder, json: AsJson = False) -> None:
     """Verify a release, then say what it holds and what it promises."""
     from adumbra.release.storage import verify as verify_release
-    from adumbra.report.words import expected_words, in_order
+    from adumbra.report.page import expected_words, in_order
 
     checked = verify_release(folder)
     if json:
@@ -82,7 +82,7 @@ def clean(text: object) -> str:
 
 def _facts(card: dict[str, Any]) -> "Table":
     """What, how much, for whom, by whom."""
-    from adumbra.report.words import in_order
+    from adumbra.report.page import in_order
 
     about, contents, ledger = card["about"], card["contents"], card["ledger"]
     tables = [

@@ -9,7 +9,7 @@ import typer
 from adumbra.cli.flags import Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
-    from adumbra.workflow import Config
+    from adumbra.mechanisms.base import Config
 
 Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
 
@@ -79,8 +79,7 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
 
 def _config(card: dict[str, Any]) -> "Config":
     """The config that the card prints."""
-    from adumbra.cli.options import config_classes
+    from adumbra.mechanisms.methods import config_of
 
-    kind = config_classes()[card["method"]["name"]]
-    made: Config = kind(**card["method"]["config"])
+    made: Config = config_of(card["method"]["name"], card["method"]["config"])
     return made

@@ -8,7 +8,7 @@ import typer
 from adumbra.cli.flags import AsJson, Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
-    from adumbra.data.schema import Schema
+    from adumbra.schema.schema import Schema
 
 app = typer.Typer(help="Write and check schemas.", no_args_is_help=True)
 
@@ -27,9 +27,9 @@ def draft(
 
     A CSV file needs --header: its first line may be a row.
     """
-    from adumbra.cli.data_notes import warn_of_values
-    from adumbra.data.schema_text import draft_schema
+    from adumbra.cli.flags import warn_of_values
     from adumbra.data.sources import describe, is_csv
+    from adumbra.schema.writing import draft_schema
 
     if out is not None:
         require_new_file("out", out, force=force)
@@ -59,7 +59,7 @@ def check(  # noqa: PLR0913 - one argument a flag
     as_json: AsJson = False,
 ) -> None:
     """Say every fault of a schema at once; with DATA, compare names, types, public row count."""
-    from adumbra.cli.data_notes import fit_words, say_notes, undeclared
+    from adumbra.cli.flags import fit_words, say_notes, undeclared
     from adumbra.errors import SchemaError, require
 
     if expanded is not None:

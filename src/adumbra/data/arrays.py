@@ -10,13 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adumbra.data.batch import Batch
-from adumbra.data.blocks import match_columns, rechunk, require_range, require_rows
 from adumbra.data.cells import array_column, array_numbers, pandas_column, read_cells, read_lists
 from adumbra.data.columns import fill_values, read_numbers
 from adumbra.data.files import MEMORY_PIN
-from adumbra.data.schema import ItemSpec, Schema
+from adumbra.data.row_ranges import match_columns, rechunk, require_range, require_rows
 from adumbra.data.sets import ColumnReader, MatrixReader, SetSource, open_sets, require_lists
 from adumbra.errors import InvalidInput, require
+from adumbra.schema.schema import ItemSpec, Schema
 
 SourceT = TypeVar("SourceT", "ArrowSource", "ArraySource")
 Matrix = Any  # a scipy.sparse array or matrix in compressed rows; scipy is imported by whoever made it

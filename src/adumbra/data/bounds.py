@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from adumbra.data.matrices import PublicMatrix
 from adumbra.errors import InvalidInput, require
+from adumbra.matrices import ProjectionMatrix
 from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice, row_squares
 
 CLIP_BITS = 22  # a clipped projected row is held in units of about radius * 2^-22
@@ -92,7 +92,7 @@ def with_classes(rows: BoundedRows, classes: int, units: int) -> BoundedRows:
     return augment(rows, hot, units**2)
 
 
-def project(rows: BoundedRows | BoundedElements, matrix: PublicMatrix) -> Array:
+def project(rows: BoundedRows | BoundedElements, matrix: ProjectionMatrix) -> Array:
     """The exact product with a public lattice matrix, as integers in float64 on 2^-(15+20).
 
     Every partial sum of a column is an integer below 2^53 (checked from the matrix), so BLAS is exact

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from adumbra.data.batch import Batch
-from adumbra.data.blocks import match_columns, rechunk, require_range, require_rows
 from adumbra.data.csv_header import Header, read_rows, table_header
 from adumbra.data.csv_records import Layout, Records, split_records
 from adumbra.data.files import pin_files
 from adumbra.data.lines import READ_BYTES
-from adumbra.data.schema import Schema
+from adumbra.data.row_ranges import match_columns, rechunk, require_range, require_rows
+from adumbra.schema.schema import Schema
 
 
 def parse_records(records: Records, layout: Layout, numbers: dict[int, bool]) -> pa.Table:

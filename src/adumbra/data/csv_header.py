@@ -16,8 +16,8 @@ from pathlib import Path
 
 from adumbra.data.csv_records import Layout
 from adumbra.data.lines import MARK
-from adumbra.data.schema import Schema
 from adumbra.errors import InvalidInput, require
+from adumbra.schema.schema import Schema
 
 PACKED = ("gzip", "zip")
 FOREIGN = (

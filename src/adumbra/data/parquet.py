@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adumbra.data.batch import Batch
-from adumbra.data.blocks import match_columns, rechunk, require_range, require_rows
 from adumbra.data.files import pin_files
-from adumbra.data.schema import Schema
+from adumbra.data.row_ranges import match_columns, rechunk, require_range, require_rows
 from adumbra.errors import InvalidInput
+from adumbra.schema.schema import Schema
 
 _DAMAGED = "cannot be read as Parquet; check that the file is whole"
 

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from adumbra.data.batch import SetBatch
-from adumbra.data.matrices import PublicMatrix
 from adumbra.errors import InvalidInput, require
+from adumbra.matrices import ProjectionMatrix
 from adumbra.numerics import EXACT, ROW_BITS, Array
 
 
@@ -43,7 +43,7 @@ def bound_set_elements(batch: SetBatch) -> BoundedSets:
     return BoundedSets(batch, np.full(len(batch), 2.0**ROW_BITS), whole_rows=False)
 
 
-def project_sets(sets: BoundedSets, matrix: PublicMatrix) -> Array:
+def project_sets(sets: BoundedSets, matrix: ProjectionMatrix) -> Array:
     """The exact product, as integers in float64 on 2^-(15+20): sums of matrix rows, then one weight."""
     require(
         sets.batch.width == matrix.n_features,

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adumbra.data.batch import Items, SetBatch
-from adumbra.data.blocks import require_range, require_rows
 from adumbra.data.columns import is_readable, read_numbers
 from adumbra.data.files import MEMORY_PIN, pin_files
 from adumbra.data.fimi import parse_lines
 from adumbra.data.lines import read_lines
 from adumbra.data.parquet import ahead, count_parquet, parquet_pieces, piece_rows
-from adumbra.data.schema import ItemSpec, Schema
+from adumbra.data.row_ranges import require_range, require_rows
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT, Array, Ints
+from adumbra.schema.schema import ItemSpec, Schema
 
 _PIECE_ROWS = 65_536
 _PIECE_ITEMS = 2**21

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.files import file_kind, find_files
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.errors import InvalidInput, require
+from adumbra.schema.schema import ItemSpec, Schema
 
 if TYPE_CHECKING:
     from adumbra.data.csv_header import Header
@@ -182,8 +182,8 @@ def _file_fields(path: Path, kind: str, first_line: Callable[[Path], "Header"]) 
 def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
     """The schema expanded by the data's names, and all that does not fit in names and storage types."""
     from adumbra.data.arrays import is_pandas  # noqa: PLC0415
-    from adumbra.data.blocks import column_mismatches  # noqa: PLC0415
     from adumbra.data.csv_header import require_names  # noqa: PLC0415
+    from adumbra.data.row_ranges import column_mismatches  # noqa: PLC0415
     from adumbra.data.sets import require_lists  # noqa: PLC0415
 
     faults: list[str] = []

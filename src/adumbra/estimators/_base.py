@@ -11,17 +11,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from adumbra.data.schema import Schema
 from adumbra.data.sources import Source, open_source
-from adumbra.engine.local import LocalEngine
 from adumbra.errors import require
 from adumbra.estimators._inputs import feature_names, read_bounds, read_relation, rows_of
-from adumbra.mechanisms.base import Draft, Plan
+from adumbra.mechanisms.base import Config, Draft, Settled
 from adumbra.numerics import Array
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
-from adumbra.workflow import Config, draw, plan
+from adumbra.schema.schema import Schema
+from adumbra.workflow import prepare_in_memory
 
 # Ends the docstring of every estimator; indented as they are.
 BUDGET = """
@@ -35,7 +33,7 @@ BUDGET = """
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Base of the faces: constructor keywords only, fitted attributes end in `_`, no `random_state`."""
+    """Base class: constructor keywords only, fitted attributes end in `_`, no `random_state`."""
 
     guarantee_: PrivacyGuarantee
 
@@ -52,21 +50,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         tags.input_tags.allow_nan = True
         return tags
 
-    def _pay_and_draw(self, source: Source, config: Config) -> tuple[Plan, Draft]:
-        """Charge an in-memory account, draw, and add this fit to the object's guarantee."""
+    def _pay_and_draw(self, source: Source, config: Config) -> tuple[Settled[Any, Any], Draft]:
+        """Charge an account in memory, draw, and add this fit to the object's guarantee."""
         require(source.public_rows() != 0, "X with 0 rows: nothing to release; give at least one row")
-        planned = plan(config, source.schema)
-        ledger = memory_ledger()
-        amount = planned.guarantee
-        epsilon = amount.epsilon_at(amount.delta) if amount.delta else amount.epsilon_at(0.0)
-        population = Population("estimator", amount.unit, amount.neighbours, epsilon, amount.delta)
-        ledger.register(population)
-        entry = ledger.reserve("estimator", amount, request={}, source_pin=source.pin())
-        grant = ledger.draw(entry, planned.purposes)
-        draft = draw(source, config, engine=LocalEngine(), grant=grant)
+        with prepare_in_memory(source, config) as prepared:
+            draft = prepared.draw()
+        amount = prepared.plan.guarantee
         spent: PrivacyGuarantee | None = getattr(self, "guarantee_", None)
         self.guarantee_ = amount if spent is None else spent.compose(amount)
-        return planned, draft
+        return prepared.settled, draft
 
     def _note_features(self, x: object, width: int) -> None:
         """Remember the number of columns of X and, if it is a table, their names."""
@@ -93,7 +85,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
 
 class TableEstimator(PrivateEstimator):
-    """Faces that take either a table with a schema, or an array with bounds (and classes)."""
+    """Estimators that take either a table with a schema, or an array with bounds (and classes)."""
 
     bounds: Any
     schema: Schema | None

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from adumbra.data.arrays import arrow_table
 from adumbra.data.cells import array_column, array_numbers, pandas_column, read_cells
 from adumbra.data.columns import fill_column, number_text, read_numbers
-from adumbra.data.schema import Column, Kind
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Array
 from adumbra.relations import Neighbours
+from adumbra.schema.schema import Column, Kind
 
 Bounds = tuple[float, float] | tuple[Sequence[float], Sequence[float]]
 Side = float | list[float]

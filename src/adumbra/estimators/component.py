@@ -13,19 +13,20 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin
 
-from adumbra.data.encode import Encoder
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
 from adumbra.mechanisms.base import Draft
-from adumbra.mechanisms.lda import LDAConfig, greedy_targets
-from adumbra.mechanisms.pca import PCAConfig
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.lda.release import greedy_targets
+from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.numerics import Array
 from adumbra.postprocess.decode import decode_rows
 from adumbra.postprocess.greedy import Loss, greedy_rows
 from adumbra.postprocess.subspace import ClassMoments, Subspace, sample_subspace
+from adumbra.schema.layout import Layout
+from adumbra.schema.schema import Column, Kind, Schema
 
 LABEL = "label"
 
@@ -45,7 +46,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
     """Rows through their leading private directions (PCA).
 
     `fit` and `fit_transform` release and pay; `sample` draws from what was released, for nothing.
-    `fit_transform` gives one released row for each, in its order. See `adumbra.mechanisms.pca`.
+    `fit_transform` gives one released row for each, in its order. See `adumbra.mechanisms.pca.release`.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
         n_components: int = 5,
         *,
         epsilon: float = 1.0,
-        delta: float = 0.0,
+        delta: float = 1e-6,
         bounds: Bounds | None = None,
         schema: Schema | None = None,
         neighbours: str | None = None,
@@ -110,7 +111,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
             synthetic_rows=1 if self.output == "sample" else None,
         )
         _, draft = self._pay_and_draw(source, config)
-        self.encoder_ = Encoder(replace(source.schema, label=None))
+        self.layout_ = Layout(replace(source.schema, label=None))
         self._note_features(X if self.schema is None else None, len(source.schema.columns))
         self.mean_ = np.asarray(draft.arrays["mean"], dtype=np.float64)
         self.components_ = np.asarray(draft.arrays["components"], dtype=np.float64)
@@ -133,7 +134,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
         sample_seed = read_count("sample_seed", sample_seed, 0)
         found = Subspace(self.mean_, self.components_.T, self.explained_variance_)
         rows = sample_subspace(found, n_samples, np.random.default_rng(sample_seed))
-        return self._shown(decode_rows(self.encoder_, rows))
+        return self._shown(decode_rows(self.layout_, rows))
 
     def _source(self, x: object) -> Source:
         if self.schema is not None:
@@ -144,7 +145,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
 class LDAPublisher(_Publisher):
     """Synthetic rows that keep class means and a pooled covariance (LDA).
 
-    `fit` releases and pays; `sample` costs nothing. See `adumbra.mechanisms.lda`.
+    `fit` releases and pays; `sample` costs nothing. See `adumbra.mechanisms.lda.release`.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ class LDAPublisher(_Publisher):
         self,
         *,
         epsilon: float = 1.0,
-        delta: float = 0.0,
+        delta: float = 1e-6,
         bounds: Bounds | None = None,
         classes: ArrayLike | None = None,
         schema: Schema | None = None,
@@ -194,8 +195,8 @@ class LDAPublisher(_Publisher):
         """Release class means, pooled second moment and class shares."""
         source = self._source(X, y)
         config = LDAConfig(epsilon=self.epsilon, delta=self.delta, loss=self.loss, synthetic_rows=1)
-        planned, draft = self._pay_and_draw(source, config)
-        self.encoder_ = Encoder(source.schema)
+        settled, draft = self._pay_and_draw(source, config)
+        self.layout_ = Layout(source.schema)
         self._note_features(X if self.schema is None else None, len(source.schema.columns) - 1)
         arrays = {name: np.asarray(array, dtype=np.float64) for name, array in draft.arrays.items()}
         self.moments_ = ClassMoments(
@@ -203,17 +204,15 @@ class LDAPublisher(_Publisher):
         )
         self.class_shares_, self.class_means_ = self.moments_.shares, self.moments_.means
         self.covariance_ = self.moments_.within()
-        self.noise_scale_ = planned.noise[0].scale
+        self.noise_scale_ = settled.plan.noise[0].scale
         return self
 
     def sample(self, n_samples: int) -> pa.Table | tuple[Array, Array]:
         """Synthetic rows: a table, or (X, y) for arrays; the same rows for the same number."""
         self._require_fitted()
         n_samples = read_count("n_samples", n_samples)
-        rows, codes = greedy_rows(
-            greedy_targets(self.moments_, self.encoder_), n_samples, loss=self.loss
-        )
-        table = decode_rows(self.encoder_, rows, labels=codes)
+        rows, codes = greedy_rows(greedy_targets(self.moments_, self.layout_), n_samples, loss=self.loss)
+        table = decode_rows(self.layout_, rows, labels=codes)
         if self.schema is not None:
             return table
         return self._shown(table), class_values(self.classes)[codes]
@@ -235,5 +234,7 @@ class LDAPublisher(_Publisher):
 
 def _table(draft: Draft) -> pa.Table:
     """The released rows, all of them."""
-    table = draft.tables["data"]
-    return table if isinstance(table, pa.Table) else pa.Table.from_batches(table.batches, table.schema)
+    if "data" in draft.tables:
+        return draft.tables["data"]
+    stream = draft.pending["data"]
+    return pa.Table.from_batches(stream.batches, stream.schema)

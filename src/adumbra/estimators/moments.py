@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput
 from adumbra.estimators._base import TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
-from adumbra.mechanisms.moments import model_of
-from adumbra.mechanisms.moments_model import MomentsModel, synthesize
-from adumbra.mechanisms.moments_plan import MomentsConfig
+from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.release import model_of
 from adumbra.numerics import Array
+from adumbra.postprocess.moments.model import MomentsModel, synthesize
 from adumbra.relations import Unit
+from adumbra.schema.schema import Column, Kind, Schema
 
 _LABEL = "label"
 
@@ -29,7 +29,7 @@ class MomentsSynthesizer(TableEstimator):
     """Synthetic rows of a mixed table or an array, from noisy histograms and second moments.
 
     `fit` releases and pays; `sample` draws from what was released and costs nothing. See
-    `adumbra.mechanisms.moments`.
+    `adumbra.mechanisms.moments.release`.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class MomentsSynthesizer(TableEstimator):
     schema : an `adumbra.Schema` for tables (anything that `adumbra.release` reads)
     bounds : for arrays: (lower, upper), two numbers or two lists with one for each column
     classes : for arrays with y: the public list of its classes
-    rows_guess : a public guess of the number of rows, where that is private
+    expected_rows : a public guess of the number of rows, where that is private
     marginal_share : part of the budget for histograms; by default a public rule
     numbers : "auto", "bins" or "scores": how numbers enter the second moments
     sample_seed : public seed of `sample`
@@ -68,7 +68,7 @@ class MomentsSynthesizer(TableEstimator):
         schema: Schema | None = None,
         bounds: Bounds | None = None,
         classes: Sequence[Hashable] | None = None,
-        rows_guess: int | None = None,
+        expected_rows: int | None = None,
         marginal_share: float | None = None,
         numbers: str = "auto",
         sample_seed: int = 0,
@@ -79,7 +79,7 @@ class MomentsSynthesizer(TableEstimator):
         self.schema = schema
         self.bounds = bounds
         self.classes = classes
-        self.rows_guess = rows_guess
+        self.expected_rows = expected_rows
         self.marginal_share = marginal_share
         self.numbers = numbers
         self.sample_seed = sample_seed
@@ -100,17 +100,17 @@ class MomentsSynthesizer(TableEstimator):
         config = MomentsConfig(
             epsilon=self.epsilon,
             delta=self.delta,
-            sample_rows=1,  # rows are drawn by `sample`, from the released arrays
-            rows_guess=self.rows_guess,
+            synthetic_rows=1,  # rows are drawn by `sample`, from the released arrays
+            expected_rows=self.expected_rows,
             marginal_share=self.marginal_share,
             numbers=self.numbers,
             sample_seed=self.sample_seed,
         )
-        _, draft = self._pay_and_draw(source, config)
+        settled, draft = self._pay_and_draw(source, config)
         self.n_rows_ = source.public_rows()
         arrays = {name: np.asarray(value, np.float64) for name, value in draft.arrays.items()}
-        self.model_: MomentsModel = model_of(config, source.schema, self.n_rows_, arrays)
-        self._note_features(X if self.schema is None else None, len(self.model_.plan.features))
+        self.model_: MomentsModel = model_of(settled, arrays)
+        self._note_features(X if self.schema is None else None, len(self.model_.design.features))
         self.rank_ = self.model_.rank
         self._has_labels = y is not None
         return self

@@ -10,27 +10,26 @@ import warnings
 from typing import Literal, Self, overload
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from adumbra.data.schema import Schema
 from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, PrivacyCostWarning, require
 from adumbra.estimators._base import PrivateEstimator, numeric_schema
 from adumbra.estimators._inputs import Bounds, as_numbers
-from adumbra.mechanisms.dppro import DPProConfig, draw_matrix
-from adumbra.mechanisms.jl_laplace import JLLaplaceConfig
-from adumbra.mechanisms.projected import row_space
+from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
+from adumbra.mechanisms.projection.plan import public_projection
+from adumbra.mechanisms.projection.rows import row_space
 from adumbra.numerics import Array
 from adumbra.postprocess.distances import DistanceModel, block_distances
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Schema
 from adumbra.workflow import plan
 
 
 class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
-    """What both faces share; a subclass has the keywords and makes the config."""
+    """What both estimators share; a subclass has the keywords and makes the config."""
 
     unit: str
     bounds: Bounds | None
@@ -90,15 +89,13 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEsti
         source, config = open_source(values, self._schema(values.shape[1])), self._config()
         if hasattr(self, "guarantee_"):
             self._warn_of_the_price()
-        planned, draft = self._pay_and_draw(source, config)
+        settled, draft = self._pay_and_draw(source, config)
         facts = draft.facts["distances"]
         if not isinstance(facts, dict):
             raise InvalidInput("distances: absent from the draft")
         model = DistanceModel.from_facts(facts)
-        table = draft.tables["data"]
-        batches = table.to_batches() if isinstance(table, pa.Table) else table.batches
-        parts = [np.column_stack(batch.columns) for batch in batches]
-        self.noise_scale_ = (draft.noise or planned.noise)[0].scale * model.unit
+        parts = [np.column_stack(batch.columns) for batch in draft.pending["data"].batches]
+        self.noise_scale_ = (draft.noise or settled.plan.noise)[0].scale * model.unit
         # In encoded units the model's own unit is 1: the noise is scaled instead of every distance.
         self.distance_model_ = model.in_encoded_units()
         self.released_ = np.concatenate(parts) * model.unit
@@ -146,7 +143,7 @@ class DPPro(_Projection):
     """Every row through a public random projection, with Gaussian noise.
 
     `fit` learns the shape and pays nothing; `transform` and `fit_transform` release rows and pay. See
-    `adumbra.mechanisms.dppro`.
+    `adumbra.mechanisms.projection`.
 
     Parameters
     ----------
@@ -210,7 +207,7 @@ class DPPro(_Projection):
         )
 
     def _note_matrix(self, schema: Schema) -> None:
-        matrix = draw_matrix(self._config(), row_space(schema, self.row_norm))
+        matrix = public_projection(self._config(), row_space(schema, self.row_norm))
         self.components_: Array = matrix.to_float()
 
 
@@ -219,7 +216,7 @@ class JLLaplace(_Projection):
 
     `fit` learns the shape and pays nothing; `transform` and `fit_transform` release rows and pay. There
     is no `components_`, and each release has a matrix of its own: distances hold within one release,
-    never between two. See `adumbra.mechanisms.jl_laplace`.
+    never between two. See `adumbra.mechanisms.projection`.
 
     Parameters
     ----------

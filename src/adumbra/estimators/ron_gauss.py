@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import PrivateEstimator, numeric_schema
@@ -28,8 +27,9 @@ from adumbra.estimators._inputs import (
 )
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.numerics import Array
-from adumbra.postprocess.spectrum import conditional_sizes, sample_gaussian
+from adumbra.postprocess.matrices import conditional_sizes, sample_gaussian
 from adumbra.relations import Unit
+from adumbra.schema.schema import Column, Kind, Schema
 
 Mode = Literal["unsupervised", "supervised", "gmm"]
 
@@ -45,7 +45,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
     ----------
     epsilon, delta : the price of one fit; delta=0 is pure epsilon
     n_components : dimension of the projection; "auto" follows a public rule
-    mode : "unsupervised", "supervised" (a numeric target) or "gmm" (one Gaussian a class)
+    mode : "unsupervised", "supervised" (a numeric target) or "gmm" (one Gaussian per class)
     centring : "private" pays for a mean, "public" takes the middle of the bounds
     covariance : of "gmm": "class", "tied", "sphere", or "auto" by a public rule
     unit_rows : scale every row to length 1 first, as the paper does
@@ -76,7 +76,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         self,
         *,
         epsilon: float = 1.0,
-        delta: float = 0.0,
+        delta: float = 1e-6,
         n_components: int | Literal["auto"] = "auto",
         mode: Mode = "unsupervised",
         centring: Literal["private", "public"] = "private",

@@ -12,7 +12,6 @@ from scipy.sparse import csr_array, issparse
 
 from adumbra.data.arrays import is_there
 from adumbra.data.cells import array_numbers, read_lists
-from adumbra.data.schema import ItemSpec, Schema
 from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import PrivateEstimator
@@ -20,6 +19,7 @@ from adumbra.estimators._inputs import as_numbers, is_table, read_count, read_re
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.numerics import Array, Ints
 from adumbra.relations import Unit
+from adumbra.schema.schema import ItemSpec, Schema
 
 
 class TopKColumns(PrivateEstimator):
@@ -34,7 +34,7 @@ class TopKColumns(PrivateEstimator):
     k : how many columns, at most the number there is
     epsilon, delta : the price of one fit; delta=0 is pure epsilon
     neighbours : "add-remove" or "replace-one"
-    method : the algorithm; "auto" is the best of them for the guarantee asked for
+    algorithm : the algorithm; "auto" is the best of them for the guarantee asked for
     length : items counted of one row, if publicly known; else chosen privately for a share
     max_length : the longest such length that the private choice considers
     n_columns : for lists of items: the public number of columns
@@ -57,9 +57,9 @@ class TopKColumns(PrivateEstimator):
         k: int = 10,
         *,
         epsilon: float = 1.0,
-        delta: float = 0.0,
+        delta: float = 1e-6,
         neighbours: str = "add-remove",
-        method: str = "auto",
+        algorithm: str = "auto",
         length: int | None = None,
         max_length: int = 256,
         n_columns: int | None = None,
@@ -68,7 +68,7 @@ class TopKColumns(PrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.neighbours = neighbours
-        self.method = method
+        self.algorithm = algorithm
         self.length = length
         self.max_length = max_length
         self.n_columns = n_columns
@@ -88,14 +88,12 @@ class TopKColumns(PrivateEstimator):
             k=self.k,
             epsilon=self.epsilon,
             delta=self.delta,
-            method=self.method,
+            algorithm=self.algorithm,
             length=self.length,
             max_length=self.max_length,
         )
         _, draft = self._pay_and_draw(self._source(X), config)
         table = draft.tables["data"]
-        if not isinstance(table, pa.Table):
-            raise InvalidInput("data: absent from the draft")
         self.columns_ = table["item"].to_numpy()
         if "count" in table.column_names:
             self.counts_ = table["count"].to_numpy()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.spectrum import into_unit_ball, positive_covariance, sample_gaussian
+from adumbra.postprocess.matrices import into_unit_ball, positive_covariance, sample_gaussian
 
 RowMap = Callable[[Array], Array]
 Synthetic = tuple[Array, Ints, RowMap]

@@ -23,7 +23,7 @@ from adumbra.mechanisms.topk.methods import exponential, pfm, zones
 from adumbra.mechanisms.topk.phases import Run, counted, exact_counts
 from adumbra.mechanisms.topk.svt import marker
 from adumbra.numerics import Ints, Lattice
-from adumbra.privacy.calibration import gumbel_scale, split_epsilon
+from adumbra.privacy.conversion import gumbel_scale, split_epsilon
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.selection import exponential_choice
 from adumbra.relations import Neighbours
@@ -73,7 +73,7 @@ def prepare(  # noqa: PLR0913 - a run is these six things
         k=min(k, source.width),
         length=None,
         longest=256,
-        pure=True,
+        is_pure=True,
         budget=dict(zip(shares, split_epsilon(epsilon, tuple(shares.values())), strict=True)),
     )
 

@@ -12,10 +12,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import r2_score, roc_auc_score
 
-from adumbra.data.schema import Schema
 from adumbra.errors import InvalidInput
 from adumbra.evaluate.utility import STAMP, schema_values
 from adumbra.numerics import Array, Ints
+from adumbra.schema.schema import Schema
 
 _LEAST_SPREAD = 1e-3  # of the declared range: a constant column stays near 0
 __all__ = ["STAMP", "Scores", "boosted", "design_matrix", "logistic", "matrix", "ridge"]

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.batch import Batch
-from adumbra.data.schema import Column, Schema
 from adumbra.data.sources import open_source
 from adumbra.errors import require
 from adumbra.numerics import NOISE_BLOCK, Array, Ints
+from adumbra.schema.schema import Column, Schema
 
 STAMP = "NOT FOR RELEASE"
 BINS = 16

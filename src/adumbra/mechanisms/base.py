@@ -1,21 +1,27 @@
-"""The shape that every mechanism shares: `plan(config, schema)` and `release(source, config, ...)`.
+"""The shape that every method shares: `settle(config, schema)`, then `draw(settled, source, ...)`.
 
-A `Plan` is made from public numbers alone and is shown before anything is paid; a `Draft` is what a
-mechanism hands to `workflow`, which alone seals and publishes it. Neither knows a ledger.
+`settle` makes every public decision once, from public numbers alone. Its `Plan` is shown before anything
+is paid, and `draw` uses the same decisions after. A `Draft` is what `draw` hands to `workflow`, which
+alone seals and publishes it. None of them knows a ledger.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
 from adumbra.numerics import grid_exponent, product_upper, sum_upper
-from adumbra.privacy.calibration import gaussian_sigma, laplace_scale
+from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
+from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.storage import TableStream
+from adumbra.schema.schema import Schema
 
 # The finest grid, relative to the noise, on which a value still needs only one random word a number.
 NOISE_BITS = 24
@@ -58,12 +64,60 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a mechanism hands over: already private, not yet written."""
+    """What `draw` hands over: tables and arrays are private already; `pending` rows are drawn later.
 
-    tables: Mapping[str, pa.Table | TableStream]
+    The noise of `pending` rows is drawn while they are written, block by block, under the same grant:
+    they are too many to be held. A block that is drawn again repeats its noise.
+    """
+
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    pending: Mapping[str, TableStream] = field(default_factory=dict)
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     noise: tuple[Noise, ...] = ()  # where the draw itself settled a scale; else the plan's is the card's
     facts: Mapping[str, object] = field(default_factory=dict)  # public extras of the card
+
+
+class Config(Protocol):
+    """Public parameters of one method: a frozen dataclass with at least the budget."""
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of the release."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """0 for pure epsilon."""
+        ...
+
+
+ConfigT = TypeVar("ConfigT")
+PartsT = TypeVar("PartsT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled(Generic[ConfigT, PartsT]):
+    """The public decisions of one release, made once: what `plan` shows and what `draw` uses."""
+
+    config: ConfigT
+    schema: Schema = field(
+        repr=False
+    )  # closed: patterns expanded, the number of rows where it is public
+    plan: Plan
+    parts: PartsT = field(repr=False)  # the method's own: statistics, scales, matrices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method(Generic[ConfigT, PartsT]):
+    """One method of release, described by one value."""
+
+    name: str  # as the command line spells it
+    config: type[ConfigT]
+    settle: Callable[[ConfigT, Schema], Settled[ConfigT, PartsT]]
+    draw: Callable[[Settled[ConfigT, PartsT], Source, Engine, Grant], Draft]
+    purpose: str  # what it is for, completing "for ..."
+    data: str  # what it takes: "tables", "item sets"
+    neighbours: str  # which relations it has a proof for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,20 +175,3 @@ def _coarsest(largest: float, exponent: int) -> int:
 def rows_of(noisy_count: float) -> int:
     """How many synthetic rows a noisy count asks for: its noise alone must not ask for billions."""
     return int(min(max(1.0, round(noisy_count)), MOST_ROWS))
-
-
-def stream_of(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> TableStream:
-    """Rows that are drawn while they are written."""
-    return TableStream(schema=schema, batches=batches)
-
-
-__all__ = [
-    "Calibrated",
-    "Draft",
-    "Noise",
-    "Plan",
-    "calibrate_gaussian",
-    "calibrate_laplace",
-    "rows_of",
-    "stream_of",
-]

@@ -12,7 +12,6 @@ import numpy as np
 
 from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder
-from adumbra.data.schema import Schema
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import Unsupported
@@ -21,6 +20,7 @@ from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen, product_upper, s
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Schema
 from adumbra.statistics.box_moments import (
     ONE,
     BoxMoments,
@@ -45,14 +45,14 @@ class MomentNoise:
 
     statistic: BoxMoments
     neighbours: Neighbours
-    pure: bool
+    is_pure: bool
     scale: Calibrated
 
     def entry(self) -> Noise:
         """The noise as the card prints it; if Gaussian, of a square of a number."""
         return Noise(
-            purpose=PURPOSE if self.pure else f"{PURPOSE}, squares of a number",
-            distribution="laplace" if self.pure else "gaussian",
+            purpose=PURPOSE if self.is_pure else f"{PURPOSE}, squares of a number",
+            distribution="laplace" if self.is_pure else "gaussian",
             scale=self.scale.scale,
             sensitivity=self.scale.sensitivity,
             grid=2.0**self.scale.exponent,
@@ -60,7 +60,7 @@ class MomentNoise:
 
     def other_entries(self) -> tuple[Noise, ...]:
         """Gaussian noise of the coordinates that get another scale in the same noise call."""
-        if self.pure:
+        if self.is_pure:
             return ()
         first, factors = self.entry(), sigma_factors(self.statistic.shape)
         released = set(self.statistic.coordinates(self.neighbours)[2].tolist())
@@ -72,7 +72,7 @@ class MomentNoise:
 
     def deviation(self, kind: Kind) -> float:
         """The standard deviation of the noise of one kind of coordinate."""
-        if self.pure:
+        if self.is_pure:
             return float(self.scale.scale * np.sqrt(2.0))
         return float(self.scale.scale * sigma_factors(self.statistic.shape)[kind])
 
@@ -85,6 +85,14 @@ class NoisyMoments:
     rows: float  # the public number of rows, or the noisy one
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentParts:
+    """The encoding of rows, and the statistic with its noise."""
+
+    encoder: Encoder
+    noise: MomentNoise
+
+
 def require_rows_unit(schema: Schema, method: str) -> None:
     """Refuse the element unit: one cell moves many moments, and nobody has proved how many."""
     if schema.unit is not Unit.ROW:
@@ -92,7 +100,7 @@ def require_rows_unit(schema: Schema, method: str) -> None:
 
 
 def calibrate_moments(
-    schema: Schema, encoder: Encoder, amount: float, *, pure: bool, classes: int
+    schema: Schema, encoder: Encoder, amount: float, *, is_pure: bool, classes: int
 ) -> MomentNoise:
     """Noise for epsilon = amount (pure) or mu = amount.
 
@@ -103,12 +111,12 @@ def calibrate_moments(
     statistic = BoxMoments(shape_of(encoder, classes=classes))
     bound, rounding = statistic.sensitivity(schema.neighbours), statistic.roundings(schema.neighbours)
     floor = max(statistic.exponent, schema.row_limit.bit_length() - LARGEST_BITS)
-    change, unit = (bound.l1, rounding[0]) if pure else (bound.l2, rounding[1])
+    change, unit = (bound.l1, rounding[0]) if is_pure else (bound.l2, rounding[1])
     if floor > statistic.exponent:
         change = sum_upper(change, product_upper(2.0**floor, unit))
-    calibrate = calibrate_laplace if pure else calibrate_gaussian
+    calibrate = calibrate_laplace if is_pure else calibrate_gaussian
     scale = calibrate(change, amount, exponent=floor, rounding=unit)
-    return MomentNoise(statistic=statistic, neighbours=schema.neighbours, pure=pure, scale=scale)
+    return MomentNoise(statistic=statistic, neighbours=schema.neighbours, is_pure=is_pure, scale=scale)
 
 
 def draw_moments(
@@ -125,7 +133,7 @@ def draw_moments(
     places = statistic.coordinates(noise.neighbours)
     chosen = Lattice(np.ascontiguousarray(exact.units[places[0], places[1]]), exact.exponent)
     ready, key = coarsen(chosen, noise.scale.exponent), grant.key(PURPOSE)
-    if noise.pure:
+    if noise.is_pure:
         noisy = add_laplace(ready, noise.scale.scale, key)
     else:
         noisy = add_gaussian(ready, noise.scale.scale * sigma_factors(shape)[places[2]], key)

@@ -1,4 +1,4 @@
-"""Fields of a config have the type that they are declared with, before any rule compares them.
+"""Fields of a config: their help text, and the type they are declared with, checked before any rule.
 
 A number of numpy's becomes Python's own, so that configs compare, print and go into a card alike.
 """
@@ -11,7 +11,25 @@ from typing import Any
 
 from adumbra.errors import InvalidInput
 
+HELP = "help"  # key of a field's metadata
+CHOICES = "choices"  # key of the words that a text field takes
+
+# Help texts that several methods share.
+EPSILON = "Privacy budget of this release (`--epsilon`)."
+DELTA = "0: pure epsilon, Laplace noise. Above 0: Gaussian noise (`--delta`)."
+ROW_NORM = "Row unit: longer encoded rows are scaled down to this length. none: the schema's own bound."
+CLIP_TAIL = "Expected share of rows shortened by the clip after the projection. Smaller: more noise."
+MATRIX_SEED = "Public seed of the projection; anyone can rebuild it."
+SAMPLE_SEED = "Public seed for drawing synthetic rows from the noisy model."
+SYNTHETIC_ROWS = "Synthetic rows to draw. none: the public number of rows, or a noisy one."
+EXPECTED_ROWS = "Public guess of the number of rows, where the schema declares none."
+
 WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+
+
+def option(help: str, *, default: Any = dataclasses.MISSING, choices: tuple[str, ...] = ()) -> Any:  # noqa: A002, ANN401  (as `dataclasses.field`)
+    """A field of a config with its help text; `choices` are the words that a text field takes."""
+    return dataclasses.field(default=default, metadata={HELP: help, CHOICES: choices})
 
 
 def settle_fields(config: object) -> None:

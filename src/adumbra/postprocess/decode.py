@@ -8,37 +8,37 @@ label    class codes, or a numeric target of [-1, 1]
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.encode import Encoder, unscale_number
-from adumbra.data.schema import Column, Kind, Schema
 from adumbra.errors import require
 from adumbra.numerics import Array, Ints
+from adumbra.schema.layout import Layout, unscale_number
+from adumbra.schema.schema import Column, Kind, Schema
 
 
 def decode_rows(
-    encoder: Encoder, rows: Array, *, labels: Ints | None = None, targets: Array | None = None
+    layout: Layout, rows: Array, *, labels: Ints | None = None, targets: Array | None = None
 ) -> pa.Table:
     """The table of encoded rows, with the label column if its codes or targets are given."""
     width = rows.shape[1] if rows.ndim == 2 else -1
-    require(width == encoder.width, f"rows of shape {rows.shape}: need {encoder.width} columns")
+    require(width == layout.width, f"rows of shape {rows.shape}: need {layout.width} columns")
     columns: dict[str, pa.Array] = {}
     numbers = {
-        column.name: unscale_number(column, rows[:, start], centred=encoder.centred)
-        for column, start in zip(encoder.features, encoder.starts, strict=True)
+        column.name: unscale_number(column, rows[:, start], centred=layout.centred)
+        for column, start in zip(layout.features, layout.starts, strict=True)
         if column.is_numeric
     }
-    keep_orders(encoder.schema, numbers)
-    for column, start in zip(encoder.features, encoder.starts, strict=True):
+    keep_orders(layout.schema, numbers)
+    for column, start in zip(layout.features, layout.starts, strict=True):
         if column.is_numeric:
             columns[column.name] = _number_array(column, numbers[column.name])
         else:
             columns[column.name] = _level_array(column, _largest(rows[:, start : start + column.levels]))
-    label = encoder.label
+    label = layout.label
     given = labels is not None or targets is not None
     require(label is not None or not given, "labels: the schema declares no label; leave them out")
     if label is not None and given:
-        columns[label.name] = _label_array(encoder, label, labels, targets)
-    order = [name for name in encoder.schema.names if name in columns]
-    return pa.table([columns[name] for name in order], schema=table_schema(encoder, order))
+        columns[label.name] = _label_array(layout, label, labels, targets)
+    order = [name for name in layout.schema.names if name in columns]
+    return pa.table([columns[name] for name in order], schema=table_schema(layout, order))
 
 
 def keep_orders(schema: Schema, numbers: dict[str, Array]) -> None:
@@ -72,13 +72,13 @@ def _settled(column: Column, values: Array, rounding: np.ufunc) -> Array:
     return np.asarray(np.clip(whole, *column.limits))
 
 
-def table_schema(encoder: Encoder, names: list[str] | None = None) -> pa.Schema:
+def table_schema(layout: Layout, names: list[str] | None = None) -> pa.Schema:
     """The Arrow schema of decoded rows, in schema order."""
-    chosen = encoder.schema.names if names is None else names
+    chosen = layout.schema.names if names is None else names
     return pa.schema(
         [
             pa.field(column.name, arrow_type(column))
-            for column in encoder.schema.columns
+            for column in layout.schema.columns
             if column.name in chosen
         ]
     )
@@ -101,12 +101,10 @@ def _largest(group: Array) -> Ints:
     return places
 
 
-def _label_array(
-    encoder: Encoder, label: Column, labels: Ints | None, targets: Array | None
-) -> pa.Array:
+def _label_array(layout: Layout, label: Column, labels: Ints | None, targets: Array | None) -> pa.Array:
     """The label column from class codes or from targets of [-1, 1]."""
     if labels is not None:
-        levels = encoder.label_levels
+        levels = layout.label_levels
         codes = np.clip(np.asarray(labels, dtype=np.int64), 0, levels - 1)
         return (
             _number_array(label, codes.astype(np.float64) + label.limits[0])

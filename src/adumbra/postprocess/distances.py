@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtri, ndtri
 
-from adumbra.data.matrices import squared_length_variance
 from adumbra.errors import InvalidInput, require
+from adumbra.matrices import squared_length_variance
 from adumbra.numerics import Array, Ints
 
 BLOCK = 1024  # rows of one side of a block of pairs: 8 MiB of distances

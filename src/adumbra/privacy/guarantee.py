@@ -45,23 +45,23 @@ def require_budget(epsilon: float, delta: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacyGuarantee:
-    """Pure `epsilon` or Gaussian `mu`, one of them; `delta` is where a Gaussian one is quoted."""
+    """Pure epsilon or Gaussian `mu`, one of them; `delta` is where a Gaussian one is quoted."""
 
     unit: Unit
     neighbours: Neighbours
-    epsilon: float | None = None
+    pure_epsilon: float | None = None  # "epsilon" where a guarantee is stored
     mu: float | None = None
     delta: float = 0.0
 
     def __post_init__(self) -> None:
         require_legal(self.unit, self.neighbours)
         require(
-            (self.epsilon is None) != (self.mu is None),
-            f"epsilon={self.epsilon}, mu={self.mu}: set exactly one of them",
+            (self.pure_epsilon is None) != (self.mu is None),
+            f"pure_epsilon={self.pure_epsilon}, mu={self.mu}: set exactly one of them",
         )
         require(_is_number(self.delta), f"delta={self.delta!r}: must be a number")
         if self.mu is None:
-            _require_within("epsilon", self.epsilon, QUOTED_RANGE)
+            _require_within("epsilon", self.pure_epsilon, QUOTED_RANGE)
             require(self.delta == 0, f"delta={self.delta}: a pure guarantee has delta=0")
         else:
             _require_within("mu", self.mu, MU_RANGE)
@@ -72,23 +72,28 @@ class PrivacyGuarantee:
             )
 
     @property
+    def epsilon(self) -> float:
+        """Epsilon at the quoted delta, rounded up; a pure guarantee's own."""
+        return self.epsilon_at(self.delta)
+
+    @property
     def is_pure(self) -> bool:
         """Whether it is pure epsilon, with no delta at all."""
         return self.mu is None
 
     def as_mu(self) -> float:
         """What it costs in the Gaussian currency, rounded up."""
-        return self.mu if self.mu is not None else pure_to_mu(_amount(self.epsilon))
+        return self.mu if self.mu is not None else pure_to_mu(_amount(self.pure_epsilon))
 
     def epsilon_at(self, delta: float) -> float:
         """The epsilon at this delta, rounded up; a pure guarantee's does not depend on delta."""
-        return epsilon_of(self.mu, delta) if self.mu is not None else _amount(self.epsilon)
+        return epsilon_of(self.mu, delta) if self.mu is not None else _amount(self.pure_epsilon)
 
     def delta_at(self, epsilon: float) -> float:
         """The delta at this epsilon, rounded up; 0 for a pure guarantee at its own epsilon and above."""
         if self.mu is not None:
             return delta_of(self.mu, epsilon)
-        return pure_delta_of(_amount(self.epsilon), epsilon)
+        return pure_delta_of(_amount(self.pure_epsilon), epsilon)
 
     def compose(self, other: "PrivacyGuarantee") -> "PrivacyGuarantee":
         """Both on the same data: pure ones add, else squares of mu do (a pure one enters by `as_mu`)."""
@@ -99,9 +104,9 @@ class PrivacyGuarantee:
             )
             raise Unsupported(message)
         if self.mu is None and other.mu is None:
-            total = Fraction(_amount(self.epsilon)) + Fraction(_amount(other.epsilon))
+            total = Fraction(_amount(self.pure_epsilon)) + Fraction(_amount(other.pure_epsilon))
             return PrivacyGuarantee(
-                unit=self.unit, neighbours=self.neighbours, epsilon=fraction_upper(total)
+                unit=self.unit, neighbours=self.neighbours, pure_epsilon=fraction_upper(total)
             )
         return PrivacyGuarantee(
             unit=self.unit,
@@ -122,12 +127,16 @@ class PrivacyGuarantee:
         at = f"epsilon={figure_upper(epsilon)} at delta={figure_upper(self.delta)}"
         return f"{at} (mu={figure_upper(self.mu, digits=4)}), {where}"
 
+    def facts(self) -> dict[str, str | float | None]:
+        """For people and scripts: as `to_dict`, with epsilon at the quoted delta."""
+        return {**self.to_dict(), "epsilon": self.epsilon}
+
     def to_dict(self) -> dict[str, str | float | None]:
-        """The fields, for a card or a ledger line."""
+        """The fields, for a card or a ledger line; epsilon is that of a pure guarantee."""
         return {
             "unit": str(self.unit),
             "neighbours": str(self.neighbours),
-            "epsilon": self.epsilon,
+            "epsilon": self.pure_epsilon,
             "mu": self.mu,
             "delta": self.delta,
         }
@@ -147,7 +156,7 @@ class PrivacyGuarantee:
         return PrivacyGuarantee(
             unit=unit,
             neighbours=neighbours,
-            epsilon=_optional_number("epsilon", fields["epsilon"]),
+            pure_epsilon=_optional_number("epsilon", fields["epsilon"]),
             mu=_optional_number("mu", fields["mu"]),
             delta=_amount(_optional_number("delta", fields["delta"])),
         )
@@ -156,10 +165,10 @@ class PrivacyGuarantee:
 def pure(epsilon: float, unit: Unit, neighbours: Neighbours) -> PrivacyGuarantee:
     """Pure epsilon."""
     require_budget(epsilon, 0.0)
-    return PrivacyGuarantee(unit=unit, neighbours=neighbours, epsilon=float(epsilon))
+    return PrivacyGuarantee(unit=unit, neighbours=neighbours, pure_epsilon=float(epsilon))
 
 
-def gaussian(epsilon: float, delta: float, unit: Unit, neighbours: Neighbours) -> PrivacyGuarantee:
+def promise(epsilon: float, delta: float, unit: Unit, neighbours: Neighbours) -> PrivacyGuarantee:
     """What a config's (epsilon, delta) asks for: pure at delta=0, else the largest mu that keeps it."""
     require_budget(epsilon, delta)
     if delta == 0:

@@ -16,6 +16,8 @@ from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Array
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.card import Card
+from adumbra.schema.facts import schema_of
+from adumbra.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]  # stubs are not a dependency
@@ -67,6 +69,11 @@ class Release:
         main = self.card["contents"]["main"]
         require(main is not None, "data: this release has no table, only arrays; look at its `arrays`")
         return self.tables[main]
+
+    @property
+    def schema(self) -> Schema:
+        """What was declared about the table, as the card prints it."""
+        return schema_of(self.card["public_inputs"]["schema"])
 
     def to_pandas(self) -> "pd.DataFrame":
         """The main table as a pandas frame."""

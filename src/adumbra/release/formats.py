@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from adumbra.errors import InvalidInput, VerificationFailed, require
-from adumbra.release.pages import list_bytes
+from adumbra.release.parquet_pages import list_bytes
 
 GROUP_CELLS = 2**23  # cells a row group may hold: 64 MiB of float64
 GROUP_ROWS = 65536

@@ -1,5 +1,18 @@
-"""RON-Gauss: `RONGaussConfig`, `plan` and `release`; see `mechanism`."""
+"""RON-Gauss: Gaussian models of randomly projected rows."""
 
-from adumbra.mechanisms.ron_gauss.mechanism import METHOD, RONGaussConfig, plan, release, settle
+from adumbra.mechanisms.base import Method
+from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
+from adumbra.mechanisms.ron_gauss.plan import METHOD, settle
+from adumbra.mechanisms.ron_gauss.release import draw
 
-__all__ = ["METHOD", "RONGaussConfig", "plan", "release", "settle"]
+RON_GAUSS = Method(
+    name=METHOD,
+    config=RONGaussConfig,
+    settle=settle,
+    draw=draw,
+    purpose="synthetic rows of one Gaussian, of one per class, or with a numeric target",
+    data="tables",
+    neighbours="replace-one or add-remove",
+)
+
+__all__ = ["RON_GAUSS", "RONGaussConfig"]

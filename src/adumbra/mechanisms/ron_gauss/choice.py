@@ -3,8 +3,8 @@
 import math
 
 from adumbra.mechanisms.ron_gauss.scales import Budget, scales
-from adumbra.mechanisms.ron_gauss.space import TARGET, Covariance, Space
 from adumbra.numerics import ROW_BITS
+from adumbra.postprocess.ron_gauss.space import TARGET, Covariance, Space
 
 MOST_COMPONENTS = 128  # of a mixture or a regression by the rule; more can be asked for
 NOISE_WEIGHT = 30.0  # of a class mean's noise against the share of directions that are left out
@@ -64,7 +64,7 @@ def best_covariance(
         return "tied"
     tied = space.with_covariance("tied")
     affordable = best_components(tied, budget, rows)
-    if budget.pure and space.private_centring and affordable < min(FEW_COMPONENTS, space.width / 2):
+    if budget.is_pure and space.private_centring and affordable < min(FEW_COMPONENTS, space.width / 2):
         return "sphere"
     apart = space.with_covariance("class").with_components(components or affordable)
     return "class" if noise_to_signal(apart, budget, rows) <= CLASS_NOISE else "tied"

@@ -1,6 +1,6 @@
 """Every noise scale of a RON-Gauss release, from public numbers only.
 
-Proof       mechanism.proof.md, of `scales` and the statistics it names.
+Proof       release.proof.md, of `scales` and the statistics it names.
 """
 
 import math
@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_gaussian, calibrate_laplace
-from adumbra.mechanisms.ron_gauss.space import CONSTANT, INTERCEPT, TARGET, Space
 from adumbra.numerics import ROW_BITS, Array, Ints, round_up, sqrt_upper
-from adumbra.privacy.calibration import split_epsilon, split_mu
-from adumbra.privacy.conversion import mu_of
+from adumbra.postprocess.ron_gauss.space import CONSTANT, INTERCEPT, TARGET, Deviations, Space
+from adumbra.privacy.conversion import mu_of, split_epsilon, split_mu
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.class_sums import CountedGram, CountedSum, SpreadSum, labelled_gram_l1
 from adumbra.statistics.moments import UNIT_LIMIT, Gram, frobenius_weights, require_no_overflow
@@ -29,7 +28,7 @@ class Budget:
     mean_share: float  # 0 with public centring: the second statistic has all
 
     @property
-    def pure(self) -> bool:
+    def is_pure(self) -> bool:
         """Laplace noise and epsilon, or Gaussian noise and mu."""
         return self.delta == 0
 
@@ -39,7 +38,7 @@ class Budget:
         if self.mean_share > 0:
             shares = {"mean": self.mean_share, "gram": 1.0 - self.mean_share}
         amounts = list(shares.values())
-        if self.pure:
+        if self.is_pure:
             parts = split_epsilon(self.epsilon, amounts)
         else:
             parts = split_mu(mu_of(self.epsilon, self.delta), amounts)
@@ -105,7 +104,7 @@ def gram_weights(space: Space) -> Array:
 class Scales:
     """Every noise of a release: calibrated scales by purpose, and as the card prints them."""
 
-    pure: bool
+    is_pure: bool
     by_purpose: dict[str, Calibrated]
     isometric: bool  # the second statistic is a Gram: Gaussian noise off the diagonal is sigma / sqrt2
 
@@ -118,7 +117,7 @@ class Scales:
     def noise(self) -> tuple[Noise, ...]:
         """For the card and the plan; a Gaussian Gram has two lines, of one noise call."""
         lines = [self._line(purpose, one, one.scale) for purpose, one in self.by_purpose.items()]
-        if self.isometric and not self.pure:
+        if self.isometric and not self.is_pure:
             gram = self.by_purpose["gram"]
             off = gram.scale * round_up(math.sqrt(0.5))
             lines.append(self._line("gram, entries off the diagonal", gram, off))
@@ -127,7 +126,7 @@ class Scales:
     def _line(self, purpose: str, one: Calibrated, scale: float) -> Noise:
         return Noise(
             purpose=purpose,
-            distribution="laplace" if self.pure else "gaussian",
+            distribution="laplace" if self.is_pure else "gaussian",
             scale=scale,
             sensitivity=one.sensitivity,
             grid=2.0**one.exponent,
@@ -136,18 +135,22 @@ class Scales:
     def deviation(self, purpose: str) -> float:
         """Standard deviation of one coordinate (of a diagonal entry of a Gaussian Gram)."""
         scale = self.by_purpose[purpose].scale
-        return scale * math.sqrt(2.0) if self.pure else scale
+        return scale * math.sqrt(2.0) if self.is_pure else scale
+
+    def deviations(self) -> Deviations:
+        """What the model needs to know of the Gram's noise."""
+        return Deviations(gram=self.deviation("gram"), off_diagonal=self.off_diagonal)
 
     @property
     def off_diagonal(self) -> float:
         """Standard deviation of a Gram's entry off the diagonal, or of a class sum's coordinate."""
         deviation = self.deviation("gram")
-        return deviation / math.sqrt(2.0) if self.isometric and not self.pure else deviation
+        return deviation / math.sqrt(2.0) if self.isometric and not self.is_pure else deviation
 
 
 def scales(space: Space, budget: Budget) -> Scales:
     """Calibrate each purpose of the split budget."""
-    rows = space.encoder.schema.row_limit
+    rows = space.layout.schema.row_limit
     require_no_overflow(2 * UNIT_LIMIT, rows)
     second = second_statistic(space)
     isometric = not isinstance(second, CountedSum)
@@ -168,7 +171,7 @@ def scales(space: Space, budget: Budget) -> Scales:
             bound, exponent = second_sensitivity(space), second.exponent
             coordinates = float((space.classes or 1) * (space.components + 1))
             square = coordinates
-        if budget.pure:
+        if budget.is_pure:
             found[purpose] = calibrate_laplace(
                 bound.l1, amount, exponent=exponent, rounding=coordinates, largest=float(rows)
             )
@@ -176,4 +179,4 @@ def scales(space: Space, budget: Budget) -> Scales:
             found[purpose] = calibrate_gaussian(
                 bound.l2, amount, exponent=exponent, rounding=sqrt_upper(square), largest=float(rows)
             )
-    return Scales(pure=budget.pure, by_purpose=found, isometric=isometric)
+    return Scales(is_pure=budget.is_pure, by_purpose=found, isometric=isometric)

@@ -1,7 +1,18 @@
-"""Top-k frequent columns of item sets: `TopKConfig`, `plan`, `release`."""
+"""Top-k frequent columns of item sets."""
 
-from adumbra.mechanisms.topk.config import Method, TopKConfig
-from adumbra.mechanisms.topk.planning import plan
-from adumbra.mechanisms.topk.release import release
+from adumbra.mechanisms.base import Method
+from adumbra.mechanisms.topk.config import Algorithm, TopKConfig
+from adumbra.mechanisms.topk.plan import METHOD, settle
+from adumbra.mechanisms.topk.release import draw
 
-__all__ = ["Method", "TopKConfig", "plan", "release"]
+TOP_K = Method(
+    name=METHOD,
+    config=TopKConfig,
+    settle=settle,
+    draw=draw,
+    purpose="the k most frequent items, with noisy counts",
+    data="item sets",
+    neighbours="replace-one or add-remove",
+)
+
+__all__ = ["TOP_K", "Algorithm", "TopKConfig"]

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from adumbra.data.schema import Schema
 from adumbra.errors import InvalidInput, Unsupported, require
-from adumbra.mechanisms.fields import settle_fields
-from adumbra.privacy.calibration import split_epsilon, split_mu
-from adumbra.privacy.conversion import mu_of, mu_to_bounded_range
-from adumbra.privacy.guarantee import PrivacyGuarantee, gaussian, require_budget
+from adumbra.mechanisms import fields
+from adumbra.mechanisms.fields import option, settle_fields
+from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
+from adumbra.privacy.guarantee import PrivacyGuarantee, promise, require_budget
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Schema
 
 FINEST_SHARE = 2**28  # the largest k / epsilon and max_length / epsilon: noise stays within 2^40 units
 
 
-class Method(StrEnum):
+class Algorithm(StrEnum):
     """How the columns are chosen."""
 
     AUTO = "auto"  # the best measured one for either relation: tps-refine if pure, frefirst under delta
@@ -42,42 +42,52 @@ class Step(StrEnum):
     ZONE_COUNTS = "zone-counts"
 
 
-SHARES: Mapping[Method, Mapping[Step, float]] = {
-    Method.FREFIRST: {Step.LENGTH: 0.05, Step.COUNTS: 0.95},
-    Method.EM: {Step.SELECT: 1.0},
-    Method.GUMBEL: {Step.SELECT: 1.0},
-    Method.SVT: {Step.SELECT: 1.0},
-    Method.TPS_EM: {Step.LENGTH: 0.1, Step.COUNTS: 0.6, Step.SELECT: 0.3},
-    Method.TPS_PFM: {Step.LENGTH: 0.1, Step.COUNTS: 0.6, Step.SELECT: 0.3},
-    Method.TPS_REFINE: {
+SHARES: Mapping[Algorithm, Mapping[Step, float]] = {
+    Algorithm.FREFIRST: {Step.LENGTH: 0.05, Step.COUNTS: 0.95},
+    Algorithm.EM: {Step.SELECT: 1.0},
+    Algorithm.GUMBEL: {Step.SELECT: 1.0},
+    Algorithm.SVT: {Step.SELECT: 1.0},
+    Algorithm.TPS_EM: {Step.LENGTH: 0.1, Step.COUNTS: 0.6, Step.SELECT: 0.3},
+    Algorithm.TPS_PFM: {Step.LENGTH: 0.1, Step.COUNTS: 0.6, Step.SELECT: 0.3},
+    Algorithm.TPS_REFINE: {
         Step.LENGTH: 0.05,
         Step.COUNTS: 0.6,
         Step.ZONE_LENGTH: 0.05,
         Step.ZONE_COUNTS: 0.3,
     },
-    Method.JOINT: {Step.SELECT: 1.0},
+    Algorithm.JOINT: {Step.SELECT: 1.0},
 }
-WITH_DELTA = (Method.FREFIRST, Method.GUMBEL)
+WITH_DELTA = (Algorithm.FREFIRST, Algorithm.GUMBEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopKConfig:
     """Public parameters, all of them; the release's card prints each."""
 
-    k: int
-    epsilon: float
-    delta: float = 0.0  # 0: pure epsilon
-    method: str = Method.AUTO.value
-    length: int | None = None  # a publicly known truncation length; None: chosen privately, for a share
-    max_length: int = 256  # the longest truncation length that the private choice considers
-    all_counts: bool = False  # also release the noisy counts of all columns, where the method makes them
+    k: int = option("How many of the most frequent columns to find.")
+    epsilon: float = option(fields.EPSILON)
+    delta: float = option(fields.DELTA, default=1e-6)
+    algorithm: str = option(
+        "How the columns are chosen. auto: the best one for the guarantee asked for.",
+        default=Algorithm.AUTO.value,
+        choices=tuple(one.value for one in Algorithm),
+    )
+    length: int | None = option(
+        "Items counted per row, if publicly known. none: chosen privately, for a share.", default=None
+    )
+    max_length: int = option("The longest length that the private choice considers.", default=256)
+    all_counts: bool = option(
+        "Also release the noisy counts of all columns, where the algorithm makes them.", default=False
+    )
 
     def __post_init__(self) -> None:
         settle_fields(self)
         require(self.k >= 1, f"k={self.k}: must be at least 1")
         require_budget(self.epsilon, self.delta)
-        names = ", ".join(method.value for method in Method)
-        require(self.method in tuple(Method), f"method={self.method!r}: must be one of {names}")
+        names = ", ".join(one.value for one in Algorithm)
+        require(
+            self.algorithm in tuple(Algorithm), f"algorithm={self.algorithm!r}: must be one of {names}"
+        )
         require(self.length is None or self.length >= 1, f"length={self.length}: must be at least 1")
         require(self.max_length >= 1, f"max_length={self.max_length}: must be at least 1")
         longest = self.max_length if self.length is None else self.length
@@ -89,23 +99,23 @@ class TopKConfig:
             )
         if self.delta > 0 and self.chosen not in WITH_DELTA:
             message = (
-                f"method={self.method!r}, delta={self.delta}: is pure; set delta=0 (a pure release may "
-                "also be paid from a Gaussian budget), or use 'frefirst' or 'gumbel'"
+                f"algorithm={self.algorithm!r}, delta={self.delta}: is pure; give delta=0 (--delta 0; a "
+                "Gaussian budget can pay for a pure release), or use 'frefirst' or 'gumbel'"
             )
             raise Unsupported(message)
         makes_counts = Step.COUNTS in SHARES[self.chosen]
         require(
             makes_counts or not self.all_counts,
-            f"all_counts=True, method={self.method!r}: makes no counts",
+            f"all_counts=True, algorithm={self.algorithm!r}: makes no counts",
         )
 
     @property
-    def chosen(self) -> Method:
-        """The method that runs."""
-        method = Method(self.method)
-        if method is not Method.AUTO:
-            return method
-        return Method.TPS_REFINE if self.is_pure else Method.FREFIRST
+    def chosen(self) -> Algorithm:
+        """The algorithm that runs."""
+        algorithm = Algorithm(self.algorithm)
+        if algorithm is not Algorithm.AUTO:
+            return algorithm
+        return Algorithm.TPS_REFINE if self.is_pure else Algorithm.FREFIRST
 
     @property
     def is_pure(self) -> bool:
@@ -122,7 +132,7 @@ def guarantee_of(config: TopKConfig, schema: Schema) -> PrivacyGuarantee:
     require(
         config.k <= schema.width, f"k={config.k}: there are {schema.width} items; ask for fewer of them"
     )
-    return gaussian(config.epsilon, config.delta, schema.unit, schema.neighbours)
+    return promise(config.epsilon, config.delta, schema.unit, schema.neighbours)
 
 
 def budget_of(config: TopKConfig) -> dict[Step, float]:

@@ -20,7 +20,7 @@ import numpy as np
 from adumbra.mechanisms.topk.svt import Compare, sparse
 from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice
 from adumbra.privacy import noise
-from adumbra.privacy.calibration import gaussian_sigma, laplace_scale
+from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
 from adumbra.privacy.grant import Grant
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import Norm, TruncatedCounts, count_sensitivity

@@ -28,7 +28,7 @@ from adumbra.mechanisms.topk.phases import (
 )
 from adumbra.mechanisms.topk.svt import blocks, comparing, sparse
 from adumbra.numerics import Array, Ints, Lattice, fraction_upper
-from adumbra.privacy.calibration import gumbel_epsilon0, gumbel_scale
+from adumbra.privacy.conversion import gumbel_epsilon0, gumbel_scale
 from adumbra.privacy.selection import gumbel_top_k
 from adumbra.statistics.counts import item_rows
 
@@ -61,7 +61,7 @@ def em(run: Run) -> Chosen:
 
 def gumbel(run: Run) -> Chosen:
     """As `em` if pure; under delta each round may spend epsilon0 with k mu(epsilon0/2)^2 <= mu^2."""
-    if run.pure:
+    if run.is_pure:
         return em(run)
     epsilon0 = gumbel_epsilon0(run.budget[Step.SELECT], run.k)
     scale = gumbel_scale(score_range(run.neighbours), epsilon0)

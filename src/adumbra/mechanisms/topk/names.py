@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from adumbra.data.schema import Schema
 from adumbra.errors import InvalidInput, require
+from adumbra.schema.schema import Schema
 
 HEADER = "item"  # a first line that starts with this word is a heading
 

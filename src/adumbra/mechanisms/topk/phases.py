@@ -44,13 +44,13 @@ class Run:
     k: int  # at most the width
     length: int | None
     longest: int
-    pure: bool
+    is_pure: bool
     budget: Mapping[Step, float]
 
     @property
     def norm(self) -> Norm:
         """How rows are cut: L1 for Laplace, L2 for Gaussian noise."""
-        return Norm.L1 if self.pure else Norm.L2
+        return Norm.L1 if self.is_pure else Norm.L2
 
 
 def exact_counts(run: Run) -> Ints:

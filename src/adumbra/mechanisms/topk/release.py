@@ -9,63 +9,63 @@ Limits      counts of rows longer than the truncation length are too low; noise 
 
 import pyarrow as pa
 
-from adumbra.data.kept import KeptSource
 from adumbra.data.sets import item_spec
 from adumbra.data.sources import Source
+from adumbra.data.views import KeptSource
 from adumbra.engine.base import Engine
-from adumbra.mechanisms.base import Draft
+from adumbra.mechanisms.base import Draft, Settled
 from adumbra.mechanisms.topk import methods
-from adumbra.mechanisms.topk.config import Method, Step, TopKConfig, budget_of, guarantee_of
+from adumbra.mechanisms.topk.config import Algorithm, Step, TopKConfig
 from adumbra.mechanisms.topk.joint import joint
 from adumbra.mechanisms.topk.methods import Chosen
-from adumbra.mechanisms.topk.names import read_names
 from adumbra.mechanisms.topk.phases import Run
-from adumbra.mechanisms.topk.planning import settled_noise
+from adumbra.mechanisms.topk.plan import Parts, settled_noise
 from adumbra.numerics import Ints
 from adumbra.privacy.grant import Grant
 
-METHODS = {
-    Method.FREFIRST: methods.frefirst,
-    Method.EM: methods.em,
-    Method.GUMBEL: methods.gumbel,
-    Method.SVT: methods.svt,
-    Method.TPS_EM: methods.tps_em,
-    Method.TPS_PFM: methods.tps_pfm,
-    Method.TPS_REFINE: methods.tps_refine,
-    Method.JOINT: joint,
+ALGORITHMS = {
+    Algorithm.FREFIRST: methods.frefirst,
+    Algorithm.EM: methods.em,
+    Algorithm.GUMBEL: methods.gumbel,
+    Algorithm.SVT: methods.svt,
+    Algorithm.TPS_EM: methods.tps_em,
+    Algorithm.TPS_PFM: methods.tps_pfm,
+    Algorithm.TPS_REFINE: methods.tps_refine,
+    Algorithm.JOINT: joint,
 }
 
 
-def release(source: Source, config: TopKConfig, *, engine: Engine, grant: Grant) -> Draft:
+def draw(settled: Settled[TopKConfig, Parts], source: Source, engine: Engine, grant: Grant) -> Draft:
     """The table of the k columns in rank order; the grant was paid before this is called."""
-    guarantee_of(config, source.schema)
-    names = read_names(source.schema)  # a public file: read before any row
-    lowest = item_spec(source.schema).lower
-    chosen = METHODS[config.chosen](prepare_run(source, config, engine=engine, grant=grant))
+    config, schema, names = settled.config, settled.schema, settled.parts.names
+    lowest = item_spec(schema).lower
+    chosen = ALGORITHMS[config.chosen](prepare_run(settled, source, engine, grant))
     tables = {"data": _table(chosen, chosen.columns, lowest, names)}
     if config.all_counts and chosen.counts is not None:
         tables["counts"] = _table(chosen, (-chosen.counts).argsort(kind="stable"), lowest, names)
     return Draft(
         tables=tables,
-        noise=settled_noise(config, source.schema, chosen.counted, chosen.rounds),
-        facts={"method": config.chosen.value, **chosen.facts},
+        noise=settled_noise(config, schema, chosen.counted, chosen.rounds),
+        facts={"algorithm": config.chosen.value, **chosen.facts},
     )
 
 
-def prepare_run(source: Source, config: TopKConfig, *, engine: Engine, grant: Grant) -> Run:
-    """The config on this source's public facts; small data are read once, whatever the passes."""
-    budget = budget_of(config)
+def prepare_run(
+    settled: Settled[TopKConfig, Parts], source: Source, engine: Engine, grant: Grant
+) -> Run:
+    """The settled steps on this source; small data are read once, whatever the passes."""
+    config, budget = settled.config, settled.parts.budget
     is_one_pass = Step.COUNTS not in budget or list(budget) == [Step.COUNTS]
     return Run(
         source=source if is_one_pass else KeptSource(source),
         engine=engine,
         grant=grant,
-        neighbours=source.schema.neighbours,
+        neighbours=settled.schema.neighbours,
         width=source.width,
         k=config.k,
         length=config.length,
         longest=config.max_length,
-        pure=config.is_pure,
+        is_pure=config.is_pure,
         budget=budget,
     )
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, RowMapping, insert, select, update
 
 from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, Unsupported, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import money
+from adumbra.privacy.ledger import amounts
 from adumbra.privacy.ledger.chain import Chain, read_events
 from adumbra.privacy.ledger.model import charges, entries, populations
 from adumbra.privacy.ledger.values import Currency, Population, State
@@ -75,7 +75,7 @@ def _account(row: RowMapping) -> Account:
 
 def register(chain: Chain, population: Population) -> None:
     """Open an account; a child must count the same thing as its parent, and charges it."""
-    units = money.cap(population)
+    units = amounts.cap(population)
     parent = population.parent
     if parent is not None:
         _require_alike(population, lineage(chain.connection, parent)[0].population)
@@ -122,7 +122,7 @@ def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int
             f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered "
             f"for {people.unit}/{people.neighbours}; unlike guarantees do not add"
         )
-    return [money.cost(guarantee, account.population) for account in accounts]
+    return [amounts.cost(guarantee, account.population) for account in accounts]
 
 
 def check(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> None:
@@ -148,7 +148,7 @@ def charge(chain: Chain, name: str, guarantee: PrivacyGuarantee) -> dict[str, in
 
 def _pay(connection: Connection, name: str, units: int) -> bool:
     """Add to `spent` if, and only if, the cap allows it: one guarded statement."""
-    if units > money.MAX_UNITS:
+    if units > amounts.MAX_UNITS:
         return False
     guarded = (
         update(populations)
@@ -162,7 +162,7 @@ def _pay(connection: Connection, name: str, units: int) -> bool:
 def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetRefused:
     """Asked, left and the largest request that would pass, at the delta that was asked for."""
     asked = guarantee.epsilon_at(guarantee.delta)
-    asked = asked if guarantee.is_pure else money.shown(asked)
+    asked = asked if guarantee.is_pure else amounts.shown(asked)
     narrowest = min(accounts, key=lambda account: room(account, guarantee.delta))
     largest = room(narrowest, guarantee.delta)
     people = narrowest.population
@@ -181,7 +181,7 @@ def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetR
 
 def room(account: Account, delta: float) -> float:
     """The largest epsilon at this delta (0: pure) that the account can still pay."""
-    return money.affordable(account.left, account.population, delta)
+    return amounts.affordable(account.left, account.population, delta)
 
 
 def raise_cap(chain: Chain, name: str, epsilon: float, reason: str) -> None:
@@ -197,7 +197,7 @@ def raise_cap(chain: Chain, name: str, epsilon: float, reason: str) -> None:
     )
     # A spend of the whole old cap may have cost a fraction of a unit more than it was charged.
     given_up += account.left == 0
-    units = money.cap(replace(account.population, epsilon=epsilon), given_up)
+    units = amounts.cap(replace(account.population, epsilon=epsilon), given_up)
     if units <= account.cap:
         raise InvalidInput(
             f"epsilon={epsilon!r}: must be above the cap of {account.population.epsilon!r}"

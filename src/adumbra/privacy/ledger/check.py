@@ -23,7 +23,7 @@ from adumbra.privacy.ledger.model import (
     populations,
     present_guards,
 )
-from adumbra.privacy.ledger.replay import Book
+from adumbra.privacy.ledger.rebuild import Book
 
 KEYS = ("fingerprint_key", "format", "ledger", "public_key", "signing_key")
 

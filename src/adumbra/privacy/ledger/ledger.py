@@ -11,7 +11,15 @@ from sqlalchemy import Connection, inspect, select
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import accounts, declarations, faults, files, protocol, statements, tripwire
+from adumbra.privacy.ledger import (
+    accounts,
+    crash_points,
+    declarations,
+    files,
+    protocol,
+    statements,
+    tripwire,
+)
 from adumbra.privacy.ledger.chain import Chain
 from adumbra.privacy.ledger.check import Verified, check
 from adumbra.privacy.ledger.export import write_export
@@ -117,11 +125,11 @@ class Ledger:
         Raises `BudgetRefused` with asked, left and largest; nothing has changed then.
         """
         self.check(population, guarantee)
-        faults.checkpoint("reserve: before")
+        crash_points.checkpoint("reserve: before")
         with self._acts() as chain:
             entry = protocol.reserve(chain, population, guarantee, request, source_pin)
-            faults.checkpoint("reserve: written, not committed")
-        faults.checkpoint("reserve: committed")
+            crash_points.checkpoint("reserve: written, not committed")
+        crash_points.checkpoint("reserve: committed")
         return entry
 
     def draw(self, entry_id: str, purposes: Sequence[str]) -> Grant:
@@ -134,49 +142,49 @@ class Ledger:
 
         `draw` calls this. So does the auditor, whose own grants have a known secret.
         """
-        faults.checkpoint("draw: before")
+        crash_points.checkpoint("draw: before")
         with self._acts() as chain:
             guarantee = protocol.draw(chain, entry_id, purposes)
-            faults.checkpoint("draw: written, not committed")
-        faults.checkpoint("draw: committed, no secret yet")
+            crash_points.checkpoint("draw: written, not committed")
+        crash_points.checkpoint("draw: committed, no secret yet")
         return guarantee
 
     def seal(self, entry_id: str, *, staged: Path, digest: str) -> None:
         """Flush the staged folder to disk, then record its digest."""
-        faults.checkpoint("seal: before the flush")
+        crash_points.checkpoint("seal: before the flush")
         files.flush_tree(staged)
-        faults.checkpoint("seal: flushed")
+        crash_points.checkpoint("seal: flushed")
         with self._acts() as chain:
             protocol.seal(chain, entry_id, staged, digest)
-            faults.checkpoint("seal: written, not committed")
-        faults.checkpoint("seal: committed")
+            crash_points.checkpoint("seal: written, not committed")
+        crash_points.checkpoint("seal: committed")
 
     def publish(self, entry_id: str, target: Path) -> None:
         """Record the target, then move the sealed folder there by one atomic rename."""
         with self._store.read() as connection:
             row = protocol.stands_at(connection, entry_id, State.SEALED, State.PUBLISHING)
-        faults.checkpoint("publish: before")
+        crash_points.checkpoint("publish: before")
         staged = Path(row["staged"])
         files.require_free(target)
         files.require_same_file_system(staged, target)
         with self._acts() as chain:
             protocol.publish(chain, entry_id, target)
-            faults.checkpoint("publish: written, not committed")
-        faults.checkpoint("publish: committed, not moved")
+            crash_points.checkpoint("publish: written, not committed")
+        crash_points.checkpoint("publish: committed, not moved")
         self._move(staged, target)
 
     def commit(self, entry_id: str) -> None:
         """Record that the release is out."""
         with self._store.read() as connection:
             row = protocol.stands_at(connection, entry_id, State.PUBLISHING, State.PUBLISHED)
-        faults.checkpoint("commit: before")
+        crash_points.checkpoint("commit: before")
         target = Path(row["target"])
         if not target.is_dir():
             raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
         with self._acts() as chain:
             protocol.commit(chain, entry_id)
-            faults.checkpoint("commit: written, not committed")
-        faults.checkpoint("commit: committed")
+            crash_points.checkpoint("commit: written, not committed")
+        crash_points.checkpoint("commit: committed")
 
     def resume(
         self,
@@ -205,7 +213,7 @@ class Ledger:
             raise VerificationFailed(
                 f"entry={entry_id}: the bytes at {current} are not those that were sealed"
             )
-        faults.checkpoint("resume: checked")
+        crash_points.checkpoint("resume: checked")
         if state is State.SEALED:
             self.publish(entry_id, place)
         elif current == staged:
@@ -223,9 +231,9 @@ class Ledger:
 
     def _move(self, staged: Path, target: Path) -> None:
         files.move(staged, target)
-        faults.checkpoint("publish: moved, not flushed")
+        crash_points.checkpoint("publish: moved, not flushed")
         files.flush_move(staged, target)
-        faults.checkpoint("publish: moved and flushed")
+        crash_points.checkpoint("publish: moved and flushed")
 
     # Reading
 

@@ -6,7 +6,7 @@ No column is ever NULL (an empty text means "not yet"), so one condition text se
 from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, ForeignKey, MetaData, Table, Text
 from sqlalchemy import text as sql
 
-from adumbra.privacy.ledger.money import MAX_UNITS
+from adumbra.privacy.ledger.amounts import MAX_UNITS
 from adumbra.privacy.ledger.values import NEXT, State
 
 FORMAT = "adumbra-ledger/1"

@@ -17,7 +17,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from adumbra.errors import InvalidInput, LedgerError, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import accounts, faults
+from adumbra.privacy.ledger import accounts, crash_points
 from adumbra.privacy.ledger.chain import Chain, canonical
 from adumbra.privacy.ledger.model import charges, entries, populations
 from adumbra.privacy.ledger.values import REMEDY, State
@@ -34,7 +34,7 @@ def reserve(
 ) -> str:
     """Charge the population and append the entry; returns its id."""
     paid = accounts.charge(chain, population, guarantee)
-    faults.checkpoint("reserve: charged, not committed")
+    crash_points.checkpoint("reserve: charged, not committed")
     sequence = chain.sequence("public") + 1
     entry = f"{chain.ledger[:8]}-{sequence:06d}"
     terms = guarantee.to_dict()
@@ -46,7 +46,7 @@ def reserve(
         "request": dict(request),
     }
     chain.act("reserve", public, {"source_pin": source_pin})
-    faults.checkpoint("reserve: chained, not committed")
+    crash_points.checkpoint("reserve: chained, not committed")
     chain.connection.execute(
         insert(entries).values(
             id=entry,

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from adumbra.numerics import figure_lower, figure_upper
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import money
+from adumbra.privacy.ledger import amounts
 from adumbra.privacy.ledger.accounts import lineage, prices
 
 
@@ -48,9 +48,9 @@ def quote(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> tup
                 population=people.name,
                 delta=people.delta,
                 cap=people.epsilon,
-                takes=money.spent_epsilon([guarantee], people),
-                left=money.affordable(account.left, people, people.delta),
-                left_after=money.affordable(account.left - units, people, people.delta),
+                takes=amounts.spent_epsilon([guarantee], people),
+                left=amounts.affordable(account.left, people, people.delta),
+                left_after=amounts.affordable(account.left - units, people, people.delta),
             )
         )
     return tuple(found)

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select
 
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import money, tripwire
+from adumbra.privacy.ledger import amounts, tripwire
 from adumbra.privacy.ledger.accounts import Account, all_accounts, lineage, room
 from adumbra.privacy.ledger.chain import read_events
 from adumbra.privacy.ledger.model import charges, entries
@@ -52,7 +52,7 @@ def _statement(
         population=people,
         cap_units=account.cap,
         spent_units=account.spent,
-        spent=money.spent_epsilon(spends, people),
+        spent=amounts.spent_epsilon(spends, people),
         left=min(room(other, people.delta) for other in above),
         more_like_last=_more(connection, above, live[-1]) if live else None,
         entries=tuple(_entry(row, people, asked[row["id"]]) for row in rows),
@@ -69,7 +69,7 @@ def _entry(row: RowMapping, people: Population, asked: Mapping[str, Any]) -> Ent
         id=row["id"],
         population=row["population"],
         state=State(row["state"]),
-        epsilon=money.spent_epsilon([guarantee], people),
+        epsilon=amounts.spent_epsilon([guarantee], people),
         guarantee=guarantee.sentence(),
         digest=row["digest"],
         staged=row["staged"],

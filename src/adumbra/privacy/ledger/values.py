@@ -57,7 +57,7 @@ class Population:
     unit: Unit
     neighbours: Neighbours
     epsilon: float
-    delta: float = 0.0
+    delta: float = 1e-6
     owner: str = ""
     purpose: str = ""
     parent: str | None = None

@@ -1,0 +1,18 @@
+"""LDA publishing: rows that keep class means and a pooled covariance."""
+
+from adumbra.mechanisms.base import Method
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.lda.plan import METHOD, settle
+from adumbra.mechanisms.lda.release import draw
+
+LDA = Method(
+    name=METHOD,
+    config=LDAConfig,
+    settle=settle,
+    draw=draw,
+    purpose="synthetic rows that keep class means and spread, to train a classifier",
+    data="tables with a label",
+    neighbours="replace-one or add-remove",
+)
+
+__all__ = ["LDA", "LDAConfig"]

@@ -1,0 +1,34 @@
+"""The public parameters of LDA publishing."""
+
+from dataclasses import dataclass
+from typing import get_args
+
+from adumbra.errors import require
+from adumbra.mechanisms import fields
+from adumbra.mechanisms.fields import option, settle_fields
+from adumbra.postprocess.greedy import Loss
+from adumbra.privacy.guarantee import require_budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LDAConfig:
+    """Public parameters, all of them; the release's card prints each."""
+
+    epsilon: float = option(fields.EPSILON)
+    delta: float = option(fields.DELTA, default=1e-6)
+    synthetic_rows: int | None = option(fields.SYNTHETIC_ROWS, default=None)
+    loss: Loss = option("Error that the sampler minimises. absolute: the paper's.", default="squared")
+    floor: float = option(
+        "Least eigenvalue of the released covariance, in edges of the noise's spectrum.", default=0.25
+    )
+    expected_rows: int | None = option(fields.EXPECTED_ROWS, default=None)
+
+    def __post_init__(self) -> None:
+        settle_fields(self)
+        require_budget(self.epsilon, self.delta)
+        known = get_args(Loss)
+        require(self.loss in known, f"loss={self.loss!r}: must be one of {', '.join(known)}")
+        require(0.0 <= self.floor <= 10.0, f"floor={self.floor}: must lie between 0 and 10")
+        for name in ("synthetic_rows", "expected_rows"):
+            value = getattr(self, name)
+            require(value is None or value >= 1, f"{name}={value}: must be at least 1")

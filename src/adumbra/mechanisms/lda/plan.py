@@ -1,0 +1,67 @@
+"""What LDA publishing costs, and how wrong class means and covariance will be."""
+
+from adumbra.data.encode import Encoder
+from adumbra.errors import require
+from adumbra.mechanisms.base import Plan, Settled
+from adumbra.mechanisms.box_release import (
+    PURPOSE,
+    MomentNoise,
+    MomentParts,
+    calibrate_moments,
+    require_rows_unit,
+)
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.postprocess.matrices import noise_edge
+from adumbra.privacy.conversion import mu_of
+from adumbra.privacy.guarantee import promise
+from adumbra.schema.schema import Schema
+from adumbra.statistics.box_moments import Kind
+
+METHOD = "lda"
+
+
+def settle(config: LDAConfig, schema: Schema) -> Settled[LDAConfig, MomentParts]:
+    """The public encoding and the noise of the moments; refuses what has no proof."""
+    require_rows_unit(schema, "LDA publishing")
+    require(schema.label is not None, "label is absent: LDA needs classes; declare one in [table]")
+    schema.require_filled("LDA publishing")
+    encoder = Encoder(schema)
+    is_pure = config.delta == 0
+    amount = config.epsilon if is_pure else mu_of(config.epsilon, config.delta)
+    noise = calibrate_moments(schema, encoder, amount, is_pure=is_pure, classes=encoder.label_levels)
+    return Settled(
+        config=config,
+        schema=schema,
+        plan=_plan(config, schema, noise),
+        parts=MomentParts(encoder=encoder, noise=noise),
+    )
+
+
+def _plan(config: LDAConfig, schema: Schema, noise: MomentNoise) -> Plan:
+    """Cost, noise, and the error of class means and of the covariance, from public numbers only."""
+    shape, rows = noise.statistic.shape, schema.rows or config.expected_rows
+    notes, expected = [], {}
+    if rows is not None:
+        total, product = noise.deviation(Kind.TOTAL), noise.deviation(Kind.CROSS)
+        edge = noise_edge(product, shape.width) / rows
+        expected = {
+            "class_mean_error": total * shape.classes / rows,
+            "second_moment_error": product / rows,
+            "spectral_edge": edge,
+        }
+        notes.append(
+            f"Class means are off by about {expected['class_mean_error']:.2g} in each column if classes "
+            "are of equal size, in proportion more in smaller ones; each second moment of two columns "
+            f"by {expected['second_moment_error']:.2g} (standard deviations; columns scaled to width 1)."
+        )
+        if edge > 0.25:  # no column of the box has a larger variance
+            notes.append("The covariance would be noise alone: more rows, fewer columns or more budget.")
+    return Plan(
+        method=METHOD,
+        guarantee=promise(config.epsilon, config.delta, schema.unit, schema.neighbours),
+        purposes=(PURPOSE,),
+        noise=(noise.entry(), *noise.other_entries()),
+        expected=expected,
+        notes=tuple(notes),
+        details={"encoded_columns": shape.width, "classes": shape.classes},
+    )

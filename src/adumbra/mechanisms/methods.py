@@ -1,0 +1,49 @@
+"""The list of methods: the one place that names them all.
+
+Command line, documentation and dispatch read it. To add a method, write its package and add it here; see
+docs/decisions/0013-list-of-methods.md for why this is a typed tuple and not a registry of names.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adumbra.errors import InvalidInput
+from adumbra.mechanisms.base import Method
+from adumbra.mechanisms.lda import LDA
+from adumbra.mechanisms.moments import MOMENTS
+from adumbra.mechanisms.pca import PCA
+from adumbra.mechanisms.projection import DPPRO, JL_LAPLACE
+from adumbra.mechanisms.ron_gauss import RON_GAUSS
+from adumbra.mechanisms.topk import TOP_K
+
+METHODS: tuple[Method[Any, Any], ...] = (DPPRO, JL_LAPLACE, LDA, MOMENTS, PCA, RON_GAUSS, TOP_K)
+
+OLDER_NAMES = {  # of fields on cards that were made before 0.1
+    "moments": {"sample_rows": "synthetic_rows", "rows_guess": "expected_rows"},
+    "top-k": {"method": "algorithm"},
+}
+
+
+def method_of(config: object) -> Method[Any, Any]:
+    """The method that a config belongs to."""
+    for method in METHODS:
+        if type(config) is method.config:
+            return method
+    known = ", ".join(method.config.__name__ for method in METHODS)
+    raise InvalidInput(f"config of type {type(config).__name__}: not a config; use one of {known}")
+
+
+def method_named(name: str) -> Method[Any, Any]:
+    """The method of a name of the command line."""
+    for method in METHODS:
+        if method.name == name:
+            return method
+    known = ", ".join(method.name for method in METHODS)
+    raise InvalidInput(f"method={name}: unknown; choose one of {known}")
+
+
+def config_of(name: str, facts: Mapping[str, Any]) -> Any:  # noqa: ANN401  (a config of the method)
+    """The config that a card prints under a method's name; cards before 0.1 use older field names."""
+    method = method_named(name.split(" ", maxsplit=1)[0])  # top-k adds its algorithm
+    older = OLDER_NAMES.get(method.name, {})
+    return method.config(**{older.get(field, field): value for field, value in facts.items()})

@@ -1,0 +1,18 @@
+"""The moments synthesizer: rows from noisy histograms and one noisy Gram."""
+
+from adumbra.mechanisms.base import Method
+from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.plan import METHOD, settle
+from adumbra.mechanisms.moments.release import draw
+
+MOMENTS = Method(
+    name=METHOD,
+    config=MomentsConfig,
+    settle=settle,
+    draw=draw,
+    purpose="synthetic rows of a mixed table or of item sets; the default, to be tried first",
+    data="tables and item sets",
+    neighbours="replace-one or add-remove",
+)
+
+__all__ = ["MOMENTS", "MomentsConfig"]

@@ -1,0 +1,50 @@
+"""The public parameters of the moments synthesizer."""
+
+from dataclasses import dataclass
+
+from adumbra.errors import require
+from adumbra.mechanisms import fields
+from adumbra.mechanisms.fields import option, settle_fields
+from adumbra.privacy.guarantee import require_budget
+
+NUMBERS = ("auto", "bins", "scores")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentsConfig:
+    """Public parameters, all of them; the release's card prints each."""
+
+    epsilon: float = option(fields.EPSILON)
+    delta: float = option(fields.DELTA, default=1e-6)
+    synthetic_rows: int | None = option(
+        "Synthetic rows to draw. none: as many as the data has, where that is public.", default=None
+    )
+    expected_rows: int | None = option(
+        "Public guess of the number of rows, for the public rules, where n is private.", default=None
+    )
+    marginal_share: float | None = option(
+        "Share of the budget for one-way histograms. none: by a public rule.", default=None
+    )
+    numbers: str = option(
+        "How numbers enter the second moments: as bins, or as one scaled column (scores).",
+        default="auto",
+        choices=NUMBERS,
+    )
+    sample_seed: int = option(fields.SAMPLE_SEED, default=0)
+
+    def __post_init__(self) -> None:
+        settle_fields(self)
+        require_budget(self.epsilon, self.delta)
+        for name, value in (
+            ("synthetic_rows", self.synthetic_rows),
+            ("expected_rows", self.expected_rows),
+        ):
+            require(value is None or value >= 1, f"{name}={value}: must be at least 1")
+        share = self.marginal_share
+        require(
+            share is None or 0.0 < share <= 0.95, f"marginal_share={share}: must lie between 0 and 0.95"
+        )
+        require(
+            self.numbers in NUMBERS, f"numbers={self.numbers}: unknown; use one of {', '.join(NUMBERS)}"
+        )
+        require(self.sample_seed >= 0, f"sample_seed={self.sample_seed}: must be 0 or above")

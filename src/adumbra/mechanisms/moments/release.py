@@ -1,0 +1,269 @@
+"""Synthesize a table from noisy moments: one-way histograms, a clip radius, one augmented Gram.
+
+    1  all one-way histograms (a category's by class)          sensitivity sqrt(2m) / sqrt(m)
+    2  a histogram of the lengths of centred rows              sqrt(2) / 1
+    3  the Gram of (row / r, a e_class), upper triangle         sqrt(2) (1 + a^2) / (1 + a^2)
+
+each L2 under replace-one / add-remove. Centre and bins follow from 1, the radius r from 2; everything
+after 3 is post-processing: shrinkage, a latent normal for each class, decoding that hits the marginals.
+
+Guarantee   mu-GDP (the squares of three shares add to mu^2), or pure epsilon (shares add) with discrete
+            Laplace noise; unit row, replace-one or add-remove. Holds for any input.
+Reference   Dwork, Talwar, Thakurta, Zhang: Analyze Gauss, STOC 2014; Chanyaswad, Liu, Mittal: RON-Gauss,
+            PoPETs 2019; Gavish, Donoho: Optimal shrinkage, IEEE Trans. IT 63(4), 2017.
+Proof       release.proof.md, of `draw` and `noisy`.
+Limits      Dependence beyond pairs of columns (given the class) is that of a normal law. Beyond 3,000
+            encoded columns correlations are kept inside blocks of neighbouring columns only.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+
+from adumbra.data.batch import Batch, SetBatch
+from adumbra.data.bounds import BoundedRows, bound_rows, with_classes, with_constant
+from adumbra.data.sources import Source
+from adumbra.data.views import KeptSource
+from adumbra.engine.base import Engine
+from adumbra.errors import require
+from adumbra.mechanisms.base import Calibrated, Draft, Settled
+from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.design import RADIUS_CELLS
+from adumbra.mechanisms.moments.plan import GRAM, MARGINALS, RADIUS, Parts, Scales, rows_to_draw
+from adumbra.numerics import Array, Ints, Lattice, coarsen, row_squares
+from adumbra.postprocess.moments.design import Centre, Design, Feature
+from adumbra.postprocess.moments.laws import Marginals, read_centre, read_marginals
+from adumbra.postprocess.moments.model import Found, GramNoise, MomentsModel, build_model, synthesize
+from adumbra.privacy.grant import Grant
+from adumbra.privacy.noise import add_gaussian, add_laplace
+from adumbra.statistics.base import Statistic
+from adumbra.statistics.block_gram import BlockGram
+from adumbra.statistics.histograms import CellRows, cell_rows, cut
+
+# Down to `bounded_block`: private rows on their way to the statistics. Every function is total, and a
+# row's result depends on that row and on public or paid-for numbers alone.
+
+_CHUNK_VALUES = 2**22  # dense encoded values held at once by one thread
+
+
+def values_of(batch: Batch | SetBatch) -> Array:
+    """Rows as numbers and codes; item sets as 0 and 1."""
+    if isinstance(batch, Batch):
+        return batch.values
+    dense = np.zeros((len(batch), batch.width))
+    rows = np.repeat(np.arange(len(batch)), batch.lengths)
+    inside = (batch.indices >= 0) & (batch.indices < batch.width)
+    dense[rows[inside], batch.indices[inside]] = 1.0
+    return dense
+
+
+def chunks(batch: Batch | SetBatch, width: int) -> Iterator[Batch | SetBatch]:
+    """The batch in pieces whose encoded rows fit a public amount of memory."""
+    rows = max(1, _CHUNK_VALUES // max(width, 1))
+    for start in range(0, len(batch), rows):
+        yield batch.slice(start, min(start + rows, len(batch)))
+
+
+def labels_of(values: Array, decided: Design, lower: float) -> Ints:
+    """Class codes; without a label, class 0."""
+    if decided.label is None:
+        return np.zeros(len(values), np.int64)
+    return (values[:, decided.label] - lower).astype(np.int64)
+
+
+def codes_of(values: Array, feature: Feature) -> Ints:
+    """The cell of each row in one column; one more where a number is missing."""
+    column = values[:, feature.index]
+    codes: Ints = column.astype(np.int64) if feature.edges is None else cut(column, feature.edges)
+    if feature.missing is not None:
+        codes = np.where(column == feature.missing, feature.cells, codes)
+    return codes
+
+
+def cell_block(batch: Batch | SetBatch, decided: Design, lower: float) -> CellRows:
+    """Cells of all histograms: a category's is a pair (class, level); the last is the class, if any."""
+    values = values_of(batch)
+    labels = labels_of(values, decided, lower)
+    codes = np.empty((len(values), len(decided.cells)), np.int64, order="F")
+    for place, feature in enumerate(decided.columns):
+        codes[:, place] = codes_of(values, feature)
+        if feature.is_levels:
+            inside = (codes[:, place] >= 0) & (codes[:, place] < feature.counted)
+            joint = codes[:, place] + labels * feature.counted
+            codes[:, place] = np.where(inside & (labels >= 0), joint, -1)
+    if decided.label is not None:
+        codes[:, -1] = labels
+    return cell_rows(codes, decided.cells)
+
+
+def centred(
+    batch: Batch | SetBatch, decided: Design, centre: Centre, lower: float
+) -> tuple[Array, Ints]:
+    """Encoded rows less their paid-for means, and class codes."""
+    values = values_of(batch)
+    rows = np.empty((len(values), len(centre.means)), order="F")
+    for feature, start, groups in zip(decided.features, centre.starts, centre.groups, strict=True):
+        if feature.is_levels:
+            width = int(groups.max()) + 1
+            code = np.clip(codes_of(values, feature), 0, feature.cells - 1)
+            rows[:, start : start + width] = groups[code][:, None] == np.arange(width)
+        elif feature.is_flag:
+            rows[:, start] = values[:, feature.index] == feature.missing
+        else:
+            np.subtract(values[:, feature.index], feature.lower, out=rows[:, start])
+            rows[:, start] /= feature.upper - feature.lower
+        if feature.missing is not None and not feature.is_flag:  # a missing number tells nothing more
+            own = slice(start, start + (width if feature.is_levels else 1))
+            rows[values[:, feature.index] == feature.missing, own] = centre.means[own]
+    rows -= centre.means
+    if np.any(centre.scales != 1.0):
+        rows *= centre.scales
+    return rows, labels_of(values, decided, lower)
+
+
+def norm_block(
+    batch: Batch | SetBatch, decided: Design, centre: Centre, lower: float, edges: Array
+) -> CellRows:
+    """The cell of each centred row's length."""
+    lengths = [
+        np.sqrt(row_squares(rows))
+        for piece in chunks(batch, len(centre.means))
+        for rows, _ in (centred(piece, decided, centre, lower),)
+    ]
+    return cell_rows(cut(np.concatenate([*lengths, np.empty(0)]), edges)[:, None], (len(edges) - 1,))
+
+
+def bounded_block(
+    batch: Batch | SetBatch, decided: Design, centre: Centre, lower: float, radius: float
+) -> Iterator[BoundedRows]:
+    """Centred rows inside the radius, with their class (or a constant) appended."""
+    for piece in chunks(batch, len(centre.means)):
+        rows, labels = centred(piece, decided, centre, lower)
+        bounded = bound_rows(rows, radius, labels=labels, owned=True)
+        if decided.label is None:
+            yield with_constant(bounded, decided.label_units)
+        else:
+            yield with_classes(bounded, decided.classes, decided.label_units)
+
+
+RowsT = TypeVar("RowsT")
+
+
+def noisy(
+    exact: Lattice, noise: Calibrated, grant: Grant, purpose: str, weights: Array | None = None
+) -> Array:
+    """The value on its calibrated grid with noise: Laplace, or (weighted by coordinate) Gaussian."""
+    value, key = coarsen(exact, noise.exponent), grant.key(purpose)
+    if grant.guarantee.is_pure:
+        return add_laplace(value, noise.scale, key).to_float()
+    return add_gaussian(value, noise.scale if weights is None else noise.scale * weights, key).to_float()
+
+
+def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine, grant: Grant) -> Draft:
+    """Three paid passes, then arithmetic on public numbers."""
+    config, parts = settled.config, settled.parts
+    decided, scales = parts.design, parts.scales
+    source = KeptSource(source)  # three passes; small tables are read once
+    lower = _label_lower(settled)
+
+    def count(batch: Batch | SetBatch) -> CellRows:
+        return cell_block(batch, decided, lower)
+
+    exact = _fold(engine, source, count, parts.histograms, MARGINALS)
+    counts = noisy(exact, scales.marginals, grant, MARGINALS)
+    marginals, centre = read_first(settled, counts)
+    edges = radius_edges(decided, centre)
+
+    def measure(batch: Batch | SetBatch) -> CellRows:
+        return norm_block(batch, decided, centre, lower, edges)
+
+    exact = _fold(engine, source, measure, parts.lengths, RADIUS)
+    lengths = noisy(exact, scales.radius, grant, RADIUS)
+    radius = choose_radius(lengths, edges, decided.quantile)
+    gram, scales = parts.gram_of(len(centre.means))
+
+    def bound(batch: Batch | SetBatch) -> Iterator[BoundedRows]:
+        return bounded_block(batch, decided, centre, lower, radius)
+
+    exact = _fold(engine, source, bound, gram, GRAM)
+    products = noisy(exact, scales.gram, grant, GRAM, gram.noise_weights())
+    arrays = {"marginals": counts, "lengths": lengths, "gram": products, "radius": np.array([radius])}
+    found = Found(decided, settled.schema, marginals, centre)
+    model = _model(settled, found, arrays, gram, scales)
+    wanted = rows_to_draw(config, settled.schema.rows)
+    return Draft(
+        tables={"data": synthesize(model, wanted, config.sample_seed)},
+        arrays=arrays,
+        noise=scales.entries(),
+        facts={"clip_radius": radius, "surviving_rank": model.rank, "sample_seed": config.sample_seed},
+    )
+
+
+def _label_lower(settled: Settled[MomentsConfig, Parts]) -> float:
+    """The value of the label's first class."""
+    label = settled.parts.design.label
+    return settled.schema.columns[label].limits[0] if label is not None else 0.0
+
+
+def _fold(
+    engine: Engine, source: Source, prepare: object, statistic: Statistic[RowsT], stage: str
+) -> Lattice:
+    """`engine.fold`, for sources of rows and of sets alike."""
+    return engine.fold(source, prepare, statistic, stage=stage)  # type: ignore[arg-type]
+
+
+def radius_edges(decided: Design, centre: Centre) -> Array:
+    """Cells of row lengths, from released numbers: geometric, up to the longest possible row."""
+    firsts = zip(decided.features, centre.starts, strict=True)
+    top = math.sqrt(sum(2.0 if f.is_levels else float(centre.scales[s]) ** 2 for f, s in firsts))
+    return np.concatenate(([0.0], np.geomspace(top / 64.0, top, RADIUS_CELLS)))
+
+
+def choose_radius(lengths: Array, edges: Array, quantile: float) -> float:
+    """The upper edge of the cell where the noisy distribution of lengths passes the quantile."""
+    shown = np.maximum.accumulate(np.cumsum(lengths))
+    place = int(np.searchsorted(shown, quantile * max(float(shown[-1]), 1.0)))
+    return float(edges[1 + min(place, len(edges) - 2)])
+
+
+def read_first(settled: Settled[MomentsConfig, Parts], counts: Array) -> tuple[Marginals, Centre]:
+    """One-way laws from the noisy histograms, and the centre and scale of rows that they imply."""
+    parts = settled.parts
+    sigma = parts.scales.deviation(parts.scales.marginals)
+    histograms = parts.histograms.split(counts)
+    marginals = read_marginals(parts.design, histograms, sigma, settled.schema.rows)
+    return marginals, read_centre(parts.design, marginals, sigma)
+
+
+def model_of(settled: Settled[MomentsConfig, Parts], arrays: dict[str, Array]) -> MomentsModel:
+    """The model of released arrays: the same for everybody who has them."""
+    marginals, centre = read_first(settled, arrays["marginals"])
+    gram, scales = settled.parts.gram_of(len(centre.means))
+    return _model(
+        settled, Found(settled.parts.design, settled.schema, marginals, centre), arrays, gram, scales
+    )
+
+
+def _model(
+    settled: Settled[MomentsConfig, Parts],
+    found: Found,
+    arrays: dict[str, Array],
+    gram: BlockGram,
+    scales: Scales,
+) -> MomentsModel:
+    """The released Gram in encoded units, and the model that it gives."""
+    weight, off = settled.parts.design.label_weight, scales.product_deviation()
+    radius = float(arrays["radius"][0])
+    require(len(arrays["gram"]) == sum(gram.parts), "gram: does not fit the marginals; use one release")
+    blocks, cross, tail = gram.unpack(arrays["gram"])
+    noise = GramNoise(
+        blocks=tuple(block * radius**2 for block in blocks),
+        class_sums=cross.T * (radius / weight),
+        sigma=off * radius**2,
+        class_sigma=off * radius / weight,
+        class_counts=np.diagonal(tail) / weight**2,
+        count_sigma=scales.deviation(scales.gram) / weight**2,
+    )
+    return build_model(found, noise, settled.config.sample_seed)

@@ -1,0 +1,54 @@
+"""What PCA publishing costs, and when the mean alone is better than any row."""
+
+from dataclasses import replace
+
+from adumbra.data.encode import Encoder
+from adumbra.errors import Unsupported, require
+from adumbra.mechanisms.base import Noise, Plan, Settled
+from adumbra.mechanisms.box_release import PURPOSE, MomentParts, calibrate_moments, require_rows_unit
+from adumbra.mechanisms.pca.config import PCAConfig, budget_parts
+from adumbra.mechanisms.pca.forecast import moment_expectations, row_expectations
+from adumbra.mechanisms.pca.rows import ROWS
+from adumbra.privacy.guarantee import promise
+from adumbra.relations import Neighbours
+from adumbra.schema.schema import Schema
+
+METHOD = "pca"
+
+
+def settle(config: PCAConfig, schema: Schema) -> Settled[PCAConfig, MomentParts]:
+    """The public encoding (a label is a column like any other) and the noise of the moments."""
+    require_rows_unit(schema, "PCA publishing")
+    if schema.neighbours is Neighbours.ADD_REMOVE and config.output == "rows":
+        raise Unsupported(
+            "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one, "
+            "or use output=sample"
+        )
+    schema.require_filled("PCA publishing")
+    encoder = Encoder(replace(schema, label=None))
+    k, width = config.n_components, encoder.width
+    require(k <= width, f"n_components={k}: must be at most the {width} encoded columns")
+    amount = budget_parts(config)[0]
+    noise = calibrate_moments(schema, encoder, amount, is_pure=config.is_pure, classes=0)
+    parts = MomentParts(encoder=encoder, noise=noise)
+    return Settled(config=config, schema=schema, plan=_plan(config, schema, parts), parts=parts)
+
+
+def _plan(config: PCAConfig, schema: Schema, parts: MomentParts) -> Plan:
+    """Cost, noise, and when the mean alone is better than any row, from public numbers only."""
+    encoder, noise = parts.encoder, parts.noise
+    entries: tuple[Noise, ...] = (noise.entry(),)
+    rows = row_expectations(config, encoder) if config.noisy_rows else None
+    base = moment_expectations(config, encoder, noise, schema.rows)
+    return Plan(
+        method=METHOD,
+        guarantee=promise(config.epsilon, config.delta, schema.unit, schema.neighbours),
+        purposes=(PURPOSE, ROWS) if rows else (PURPOSE,),
+        noise=(*entries, *((rows.worst,) if rows else ()), *noise.other_entries()),
+        expected={**base.expected, **(rows.expected if rows else {})},
+        notes=(*(rows.notes if rows else ()), *base.notes),
+        details={
+            "encoded_columns": encoder.width,
+            "squared_noise_by_n_components": rows.table if rows else [],
+        },
+    )

@@ -1,0 +1,89 @@
+"""Publish every row through its leading private directions, in the input's order and columns.
+
+    1  sums and second moments, jointly, with noise (`box_release`)             a share of the budget
+    2  mean, top-k directions U of the noisy covariance: post-processing
+    3  (x - mean) U + noise for each row, at the exact sensitivity of U or clipped at a radius: the rest
+    4  mean + noisy U^T, categories by the largest value of their group, numbers within their bounds
+
+With `output="sample"` all goes to 1 and rows are drawn from the synopsis N(mean, U V U^T).
+
+Guarantee   pure epsilon (discrete Laplace) or mu-GDP (rounded normal); unit row; replace-one, and for a
+            sample add-remove too. Holds for any input.
+Reference   Jiang, Ji, Wang, Mohammed, Cheng, Ohno-Machado: Differential-private data publishing through
+            component analysis, Trans. Data Privacy 6, 2013. Its sensitivity for categories is too small.
+Proof       release.proof.md, of `calibrate_rows` and `draw`; box_release.proof.md, of the moments.
+Limits      One row is released with noise for one row: below an epsilon that `plan` prints, publishing
+            the mean alone (n_components=0) has the smaller error whatever the data are.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.mechanisms.base import Draft, Noise, Settled, rows_of
+from adumbra.mechanisms.box_release import MomentParts, NoisyMoments, box_limits, draw_moments
+from adumbra.mechanisms.pca.config import PCAConfig
+from adumbra.mechanisms.pca.rows import calibrate_rows, row_function
+from adumbra.postprocess.decode import decode_rows, table_schema
+from adumbra.postprocess.subspace import Subspace, leading_subspace, sample_subspace
+from adumbra.privacy.grant import Grant
+from adumbra.release.storage import TableStream
+from adumbra.statistics.box_moments import BoxShape
+
+
+def find_subspace(config: PCAConfig, shape: BoxShape, noisy: NoisyMoments) -> Subspace:
+    """The mean inside its box and the leading directions: post-processing."""
+    width, (low, high) = shape.width, box_limits(shape)
+    mean = np.clip(noisy.matrix[:width, width] / noisy.rows, low, high)
+    return leading_subspace(mean, noisy.matrix[:width, :width] / noisy.rows, config.n_components)
+
+
+def draw(
+    settled: Settled[PCAConfig, MomentParts], source: Source, engine: Engine, grant: Grant
+) -> Draft:
+    """Draw the moments, then stream the rows (or sample them); the grant was paid before."""
+    config, encoder, noise = settled.config, settled.parts.encoder, settled.parts.noise
+    noisy = draw_moments(source, encoder, noise, engine=engine, grant=grant)
+    shape = noise.statistic.shape
+    found = find_subspace(config, shape, noisy)
+    entries: tuple[Noise, ...] = (noise.entry(),)
+    tables: dict[str, pa.Table] = {}
+    pending: dict[str, TableStream] = {}
+    if config.output == "sample":
+        rows = config.synthetic_rows or rows_of(noisy.rows)
+        drawn = sample_subspace(found, rows, np.random.default_rng(config.sample_seed))
+        tables["data"] = decode_rows(encoder, drawn)
+    elif len(found.variances) == 0:
+        tables["data"] = decode_rows(encoder, np.tile(found.mean, (round(noisy.rows), 1)))
+    else:
+        rows_noise = calibrate_rows(config, shape, found)
+        found = Subspace(found.mean, rows_noise.basis.to_float(), found.variances)
+        function = row_function(config, encoder, shape, found, rows_noise, grant)
+        blocks = engine.map_blocks(source, function, stage="noisy rows")
+        entries = (*entries, rows_noise.entry())
+        pending["data"] = TableStream(schema=table_schema(encoder), batches=_record_batches(blocks))
+    return Draft(
+        tables=tables,
+        pending=pending,
+        arrays={
+            "mean": found.mean,
+            "components": np.ascontiguousarray(found.directions.T),
+            "variances": found.variances,
+            "noisy_sums": noisy.matrix,
+            "rows": np.array([noisy.rows]),
+        },
+        noise=(*entries, *noise.other_entries()),
+        facts={
+            "encoded_columns": list(encoder.names),
+            "components_found": len(found.variances),
+            "rows": "one for each input row, in its order" if config.output == "rows" else "synthetic",
+        },
+    )
+
+
+def _record_batches(blocks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+    for block in blocks:
+        yield from block.to_batches()

@@ -1,0 +1,261 @@
+"""What DPPro and JL + Laplace decide before a row is read: matrix, sensitivity, noise, forecast.
+
+    DPPro       row       clip(X R / B, r) + Gaussian noise    L2 2 r
+                element   X R + Gaussian noise                 L2 max_j |R_j|, of the drawn matrix
+    JL          row       clip(X R / B, r) + Laplace noise     L1 2 r sqrt(k); unclipped 2 max_s |R s|_2
+                element   X R + Laplace noise                  L1 max_j |R_j|_1, of the drawn matrix
+
+Proof       dppro.proof.md, of `calibrate_gaussian_rows`; jl_laplace.proof.md, of
+            `calibrate_laplace_rows` and `secret_projection`.
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from adumbra.matrices import ProjectionMatrix, clip_radius, matrix_from_words, public_matrix
+from adumbra.mechanisms.base import Calibrated, Plan, Settled, calibrate_gaussian, calibrate_laplace
+from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
+from adumbra.mechanisms.projection.forecast import forecast
+from adumbra.mechanisms.projection.rows import (
+    CLIPPED_BITS,
+    PURPOSE,
+    ROUNDED_BITS,
+    RowSpace,
+    clip_exponent,
+    default_family,
+    distance_model,
+    natural_exponent,
+    noise_entry,
+    row_space,
+)
+from adumbra.numerics import sqrt_upper
+from adumbra.postprocess.distances import DistanceModel, NoiseLaw, gaussian_law, laplace_law
+from adumbra.privacy.conversion import gaussian_sigma, mu_of
+from adumbra.privacy.guarantee import promise, pure
+from adumbra.privacy.keys import NoiseKey
+from adumbra.relations import Unit
+from adumbra.schema.schema import Schema
+from adumbra.statistics.projection_sensitivity import (
+    clipped_sensitivity,
+    element_sensitivity,
+    smallest_l2_ball_l1,
+)
+
+DPPRO, JL_LAPLACE = "dppro", "jl-laplace"
+MATRIX = "matrix"  # purpose of the key that the secret matrix is drawn from
+STEADY = ("sparse", "rademacher", "identity")  # every draw has the same L1 norm in every row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DPProParts:
+    """What the plan shows and the draw uses."""
+
+    space: RowSpace
+    matrix: ProjectionMatrix
+    noise: Calibrated
+    radius: float | None  # row unit: projected rows are shortened to it
+    model: DistanceModel  # how to read distances off the release
+
+
+def public_projection(config: DPProConfig, space: RowSpace) -> ProjectionMatrix:
+    """The public matrix of a config: the same for everybody."""
+    family = default_family(config.family, space, config.n_components, grouped="sphere")
+    return public_matrix(
+        family,
+        space.width,
+        config.n_components,
+        matrix_seed=config.matrix_seed,
+        nonzeros=config.nonzeros,
+    )
+
+
+def clip_of(config: DPProConfig, space: RowSpace, matrix: ProjectionMatrix) -> float:
+    """The public radius to which projected rows are shortened (row unit)."""
+    return clip_radius(matrix.family, space.width, config.n_components, config.clip_tail)
+
+
+def calibrate_gaussian_rows(
+    config: DPProConfig, space: RowSpace, matrix: ProjectionMatrix
+) -> Calibrated:
+    """Sigma and grid, in units of the row norm.
+
+    row       both neighbours' rows end in the ball of radius r as integers: 2 r
+    element   |x R - x' R| <= max_j |R_j|, plus g sqrt(k) where the product is rounded to a coarser grid
+    """
+    mu, rounding = mu_of(config.epsilon, config.delta), sqrt_upper(config.n_components)
+    largest = space.largest(matrix)
+    if space.unit is Unit.ROW:
+        radius = clip_of(config, space, matrix)
+        l2 = clipped_sensitivity(radius, config.n_components).l2
+        grid = clip_exponent(radius)
+        return calibrate_gaussian(l2, mu, exponent=grid, rounding=rounding, bits=CLIPPED_BITS)
+    l2 = element_sensitivity(matrix, groups=space.groups).l2
+    return calibrate_gaussian(
+        l2,
+        mu,
+        exponent=natural_exponent(matrix),
+        rounding=rounding,
+        bits=ROUNDED_BITS,
+        largest=largest,
+    )
+
+
+def settle_dppro(config: DPProConfig, schema: Schema) -> Settled[DPProConfig, DPProParts]:
+    """The space of rows, the public matrix and the noise; refuses what has no proof."""
+    space = row_space(schema, config.row_norm)
+    matrix = public_projection(config, space)
+    noise = calibrate_gaussian_rows(config, space, matrix)
+    parts = DPProParts(
+        space=space,
+        matrix=matrix,
+        noise=noise,
+        radius=clip_of(config, space, matrix) if space.unit is Unit.ROW else None,
+        model=distance_model(space, matrix, gaussian_law(noise.scale, 2.0**noise.exponent)),
+    )
+    return Settled(config=config, schema=schema, plan=_dppro_plan(config, parts), parts=parts)
+
+
+def _dppro_plan(config: DPProConfig, parts: DPProParts) -> Plan:
+    """Cost, noise and expected error, from public numbers only."""
+    space, matrix, model = parts.space, parts.matrix, parts.model
+
+    def law(k: int) -> NoiseLaw:
+        if space.unit is Unit.ELEMENT:
+            return model.noise
+        radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
+        return gaussian_law(gaussian_sigma(2.0 * radius, mu_of(config.epsilon, config.delta)), 0.0)
+
+    # Without a projection a cell moves 1, a category sqrt(2), a row 2.
+    unprojected = 2.0 if space.unit is Unit.ROW else math.sqrt(2.0) if space.groups else 1.0
+    whole = gaussian_law(gaussian_sigma(unprojected, mu_of(config.epsilon, config.delta)), 0.0)
+    told = forecast(
+        model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
+    )
+    return Plan(
+        method=DPPRO,
+        guarantee=promise(config.epsilon, config.delta, space.unit, space.neighbours),
+        purposes=(PURPOSE,),
+        noise=(noise_entry(parts.noise, "gaussian"),),
+        expected=told.expected,
+        notes=told.notes,
+        details={"family": matrix.family, "standard_error_by_n_components": told.table},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaplaceNoise:
+    """The noise, and whether rows are clipped before it."""
+
+    calibrated: Calibrated
+    radius: float | None  # None: the exact product is released without a clip
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The noise as distances see it."""
+        return laplace_law(self.calibrated.scale, 2.0**self.calibrated.exponent)
+
+
+def secret_projection(config: JLLaplaceConfig, space: RowSpace, key: NoiseKey) -> ProjectionMatrix:
+    """Draw the matrix from a secret stream, front to back; a retry under one key repeats it."""
+    family = default_family(config.family, space, config.n_components, grouped="sparse")
+    shape = f"{family} {space.width} {config.n_components} {config.nonzeros}"
+    key.claim(hashlib.sha256(shape.encode()).digest())
+    position = 0
+
+    def words(count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+        nonlocal position
+        position += count
+        return key.words("matrix", count, position - count)
+
+    return matrix_from_words(family, space.width, config.n_components, words, nonzeros=config.nonzeros)
+
+
+def preview_projection(config: JLLaplaceConfig, space: RowSpace) -> ProjectionMatrix:
+    """A public matrix of the same law, for plans; never the one that is used."""
+    family = default_family(config.family, space, config.n_components, grouped="sparse")
+    return public_matrix(
+        family, space.width, config.n_components, matrix_seed=0, nonzeros=config.nonzeros
+    )
+
+
+def calibrate_laplace_rows(
+    config: JLLaplaceConfig, space: RowSpace, matrix: ProjectionMatrix
+) -> LaplaceNoise:
+    """Scale and grid, in units of the row norm: the smallest L1 sensitivity that is proven.
+
+    row       min(2 r sqrt(k) with the clip, 2 max_s |R s|_2 without it)
+    element   max_j |R_j|_1, plus g k where the product is rounded to a coarser grid
+    """
+    k, largest = config.n_components, space.largest(matrix)
+    if space.unit is Unit.ELEMENT:
+        l1 = element_sensitivity(matrix, groups=space.groups).l1
+        return LaplaceNoise(calibrated=_unclipped(config, matrix, l1, largest), radius=None)
+    radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
+    clipped, free = clipped_sensitivity(radius, k).l1, smallest_l2_ball_l1(matrix, 2.0)
+    if free < clipped:
+        return LaplaceNoise(calibrated=_unclipped(config, matrix, free, largest), radius=None)
+    noise = calibrate_laplace(
+        clipped, config.epsilon, exponent=clip_exponent(radius), rounding=float(k), bits=CLIPPED_BITS
+    )
+    return LaplaceNoise(calibrated=noise, radius=radius)
+
+
+def _unclipped(
+    config: JLLaplaceConfig, matrix: ProjectionMatrix, l1: float, largest: float
+) -> Calibrated:
+    return calibrate_laplace(
+        l1,
+        config.epsilon,
+        exponent=natural_exponent(matrix),
+        rounding=float(config.n_components),
+        bits=ROUNDED_BITS,
+        largest=largest,
+    )
+
+
+def settle_jl_laplace(config: JLLaplaceConfig, schema: Schema) -> Settled[JLLaplaceConfig, RowSpace]:
+    """The space of rows and what a matrix of the same law costs; the secret matrix is drawn later."""
+    space = row_space(schema, config.row_norm)
+    return Settled(config=config, schema=schema, plan=_jl_laplace_plan(config, space), parts=space)
+
+
+def _jl_laplace_plan(config: JLLaplaceConfig, space: RowSpace) -> Plan:
+    """Cost, noise and expected error, from public numbers only."""
+    matrix = preview_projection(config, space)
+    noise = calibrate_laplace_rows(config, space, matrix)
+    model = distance_model(space, matrix, noise.law)
+    here = noise.calibrated.scale
+
+    def law(k: int) -> NoiseLaw:
+        if noise.radius is not None:
+            radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
+            return laplace_law(clipped_sensitivity(radius, k).l1 / config.epsilon, 2.0**-60)
+        steady = matrix.family in ("sparse", "identity")
+        return laplace_law(here if steady else here * (k / config.n_components) ** 0.5, 2.0**-60)
+
+    # Without a projection a cell moves 1 in L1, a category 2, a row 2 sqrt(d).
+    unprojected = (
+        2.0 * math.sqrt(space.width) if space.unit is Unit.ROW else 2.0 if space.groups else 1.0
+    )
+    whole = laplace_law(unprojected / config.epsilon, 2.0**-60)
+    told = forecast(
+        model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
+    )
+    settled = noise.radius is not None or (matrix.family in STEADY and not space.groups)
+    doubt = (
+        ()
+        if settled
+        else ("The secret matrix settles the noise scale; this is that of one of its law.",)
+    )
+    return Plan(
+        method=JL_LAPLACE,
+        guarantee=pure(config.epsilon, space.unit, space.neighbours),
+        purposes=(MATRIX, PURPOSE),
+        noise=(noise_entry(noise.calibrated, "laplace"),),
+        expected=told.expected,
+        notes=(*told.notes, *doubt),
+        details={"family": matrix.family, "standard_error_by_n_components": told.table},
+    )

@@ -1,0 +1,213 @@
+"""What DPPro and JL + Laplace share: bounded rows, the exact product x R, the public clip radius.
+
+    row       x <- encoded row / row_norm, inside the unit ball;   y = clip(x R, r)
+    element   x <- encoded row, every cell in a range of width 1;  y = x R, nothing clipped
+
+Released numbers are in units of `RowSpace.norm` (1 for the element unit), so that they lie on a
+power-of-two grid; `postprocess.distances` multiplies squared distances back.
+
+Proof       rows.proof.md, of `row_space`, `RowSpace.exact`, `exact_rows`.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.data.batch import Batch, SetBatch
+from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, clip_projected, project
+from adumbra.data.encode import Encoder
+from adumbra.data.set_rows import bound_set_elements, bound_sets, project_sets
+from adumbra.data.sources import Source
+from adumbra.engine.base import Engine
+from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.matrices import ProjectionMatrix
+from adumbra.mechanisms.base import Calibrated, Noise
+from adumbra.numerics import MATRIX_BITS, ROW_BITS, Array, Ints, Lattice, coarsen
+from adumbra.postprocess.distances import DistanceModel, NoiseLaw
+from adumbra.relations import Neighbours, Unit
+from adumbra.release.storage import TableStream
+from adumbra.schema.schema import Schema
+
+PURPOSE = "rows"  # of the noise of both, a key for each block of 4,096 rows
+EXACT_EXPONENT = -(ROW_BITS + MATRIX_BITS)  # x R is exact on this grid
+ROUNDED_BITS = 30  # an exact product is rounded to noise * 2^-30 at most: one random word still suffices
+CLIPPED_BITS = 38  # a clipped row keeps its own grid (radius * 2^-22) down to noise of 2^16 radii
+
+AnyBatch = Batch | SetBatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSpace:
+    """The public shape of the rows that are projected."""
+
+    unit: Unit
+    neighbours: Neighbours
+    width: int  # d
+    norm: float  # the length of one released unit
+    groups: tuple[slice, ...]  # one-hot groups among the columns
+    encoder: Encoder | None = field(repr=False)  # None: item sets
+
+    def exact(self, batch: AnyBatch, matrix: ProjectionMatrix) -> Array:
+        """Rows of a block times the matrix, exactly: integers on 2**EXACT_EXPONENT of `norm`."""
+        if isinstance(batch, SetBatch):
+            by_row = self.unit is Unit.ROW
+            sets = bound_sets(batch, self.norm) if by_row else bound_set_elements(batch)
+            return project_sets(sets, matrix)
+        if self.encoder is None:
+            raise InvalidInput("a table where the schema declares item sets: check the source")
+        encoded = self.encoder.encode(batch)
+        if self.unit is Unit.ROW:
+            return project(bound_rows(encoded, self.norm), matrix)
+        for group in self.groups:  # 0 or 1 becomes -1/2 or 1/2: every cell of a table has the range 1
+            encoded[:, group] -= 0.5
+        return project(bound_elements(encoded), matrix)
+
+    def largest(self, matrix: ProjectionMatrix) -> float:
+        """A bound of every coordinate of x R, after a check that the product of no rows is exact.
+
+        Both depend on public numbers alone: a matrix that is too large is refused before it is paid for.
+        """
+        if self.encoder is None:
+            empty = np.zeros(0, dtype=np.int64)
+            self.exact(SetBatch(0, np.zeros(1, dtype=np.int64), empty, self.width), matrix)
+        else:
+            self.exact(Batch(0, np.zeros((0, len(self.encoder.schema.columns)))), matrix)
+        columns = np.sum(np.abs(matrix.units), axis=0)
+        return (
+            2.0 * float(np.max(columns)) * 2.0**matrix.exponent
+        )  # twice: no rounding of the sum matters
+
+
+def row_space(schema: Schema, row_norm: float | None) -> RowSpace:
+    """The space of a schema's rows; refuses what has no proof."""
+    if schema.neighbours is Neighbours.ADD_REMOVE:
+        raise Unsupported(
+            "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one"
+        )
+    if schema.unit is Unit.ELEMENT and row_norm is not None:
+        raise Unsupported(
+            f"row_norm={row_norm} with unit=element: shortening a row moves its other cells when one "
+            "changes, so one element would count as many; leave row_norm out, or declare unit='row'"
+        )
+    schema.require_closed()
+    schema.require_filled("a projection")
+    encoder = Encoder(schema) if schema.items is None else None
+    width = encoder.width if encoder is not None else schema.width
+    return RowSpace(
+        unit=schema.unit,
+        neighbours=schema.neighbours,
+        width=width,
+        norm=1.0 if schema.unit is Unit.ELEMENT else _row_norm(encoder, row_norm),
+        groups=encoder.groups if encoder is not None else (),
+        encoder=encoder,
+    )
+
+
+def _row_norm(encoder: Encoder | None, row_norm: float | None) -> float:
+    """The norm bound asked for, or else the longest row that the schema allows."""
+    if row_norm is not None:
+        require(
+            math.isfinite(row_norm) and row_norm > 0, f"row_norm={row_norm}: must be finite and above 0"
+        )
+        return float(row_norm)
+    if encoder is None:
+        raise InvalidInput("row_norm=None: item sets need one; row_norm=4 keeps rows of 16 items whole")
+    return encoder.norm_upper()
+
+
+def clip_exponent(radius: float) -> int:
+    """The grid on which `bounds.clip_projected` leaves rows of this radius."""
+    return math.frexp(radius)[1] - CLIP_BITS
+
+
+def default_family(family: str, space: RowSpace, n_components: int, *, grouped: str) -> str:
+    """The family asked for, or the best proven one for the unit.
+
+    For elements the count-sketch has norm 1 in L1 and in L2, exactly and for any k; `grouped` is taken
+    where one-hot groups make differences of its rows count. For rows haar has the smallest radius and
+    the smallest variance of all, but needs k <= d.
+    """
+    if family != "auto":
+        return family
+    if space.unit is Unit.ELEMENT:
+        return grouped if space.groups else "sparse"
+    return "haar" if n_components <= space.width else "gaussian"
+
+
+def column_names(n_components: int) -> list[str]:
+    """The names of the released columns."""
+    return [f"y{j + 1}" for j in range(n_components)]
+
+
+def arrow_schema(n_components: int) -> pa.Schema:
+    """Released rows: one float64 column a component."""
+    return pa.schema(
+        [pa.field(name, pa.float64(), nullable=False) for name in column_names(n_components)]
+    )
+
+
+def released_rows(
+    source: Source, noisy_rows: Callable[[AnyBatch], Lattice], n_components: int, *, engine: Engine
+) -> TableStream:
+    """Noisy rows, drawn block by block while they are written."""
+    function: Callable[[Batch], Lattice] = noisy_rows
+    blocks = engine.map_blocks(source, function, stage="noisy rows")
+    return TableStream(schema=arrow_schema(n_components), batches=record_batches(blocks, n_components))
+
+
+def record_batches(blocks: Iterator[Lattice], n_components: int) -> Iterator[pa.RecordBatch]:
+    """Noisy blocks as they are written."""
+    schema = arrow_schema(n_components)
+    for block in blocks:
+        values = np.asfortranarray(block.to_float())
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(values[:, j]) for j in range(n_components)], schema=schema
+        )
+
+
+def natural_exponent(matrix: ProjectionMatrix) -> int:
+    """The coarsest grid that every exact product lies on: powers of two common to all entries."""
+    common = int(np.gcd.reduce(np.abs(matrix.units.astype(np.int64)), axis=None))
+    shift = (common & -common).bit_length() - 1 if common else 0
+    return EXACT_EXPONENT + shift
+
+
+def exact_lattice(exact: Array, exponent: int) -> Lattice:
+    """The exact product, rounded to 2**exponent where that is coarser than its own grid."""
+    units: Ints = exact.astype(np.int64)
+    return coarsen(Lattice(units, EXACT_EXPONENT), exponent)
+
+
+def exact_rows(
+    batch: AnyBatch, space: RowSpace, matrix: ProjectionMatrix, *, radius: float | None, exponent: int
+) -> Lattice:
+    """The private value of one block, on the grid of its noise; clipped to a radius if there is one."""
+    product = space.exact(batch, matrix)
+    if radius is None:
+        return exact_lattice(product, exponent)
+    return coarsen(clip_projected(product, EXACT_EXPONENT, radius), exponent)
+
+
+def distance_model(space: RowSpace, matrix: ProjectionMatrix, law: NoiseLaw) -> DistanceModel:
+    """How to read distances off the release."""
+    return DistanceModel(
+        family=matrix.family,
+        n_features=matrix.n_features,
+        n_components=matrix.n_components,
+        noise=law,
+        unit=space.norm,
+    )
+
+
+def noise_entry(noise: Calibrated, distribution: str) -> Noise:
+    """The noise as the card prints it."""
+    return Noise(
+        purpose=PURPOSE,
+        distribution=distribution,
+        scale=noise.scale,
+        sensitivity=noise.sensitivity,
+        grid=2.0**noise.exponent,
+    )

@@ -1,0 +1,122 @@
+"""What a RON-Gauss release costs and how noisy it is; every public decision, made once."""
+
+import math
+from dataclasses import dataclass
+
+from adumbra.errors import Unsupported, require
+from adumbra.mechanisms.base import Plan, Settled
+from adumbra.mechanisms.ron_gauss.choice import (
+    best_components,
+    best_covariance,
+    mean_noise,
+    noise_to_signal,
+)
+from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
+from adumbra.mechanisms.ron_gauss.scales import Budget, Scales, scales
+from adumbra.postprocess.ron_gauss.space import Space, space_of
+from adumbra.privacy.guarantee import promise
+from adumbra.relations import Unit
+from adumbra.schema.schema import Schema
+
+METHOD = "ron-gauss"
+COLUMNS_SHARE = 0.3  # of the budget for the mean of all columns, as in the paper ...
+DIRECTIONS_SHARE = 0.05  # ... or of the p directions alone, whose noise is smaller by about sqrt(p/m)
+
+COVARIANCES = {
+    "class": "Each class has a covariance of its own.",
+    "tied": "All classes share one covariance: their own would be mostly noise.",
+    "sphere": "All classes share one variance in every direction: a covariance would be mostly noise.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The public shape of the model and every noise scale."""
+
+    space: Space
+    scales: Scales
+
+
+def settle(config: RONGaussConfig, schema: Schema) -> Settled[RONGaussConfig, Parts]:
+    """The public shape of the model and every noise scale, before anything is read."""
+    if schema.unit is not Unit.ROW:
+        raise Unsupported(f"unit={schema.unit}: RON-Gauss clips whole rows; declare unit='row'")
+    space = space_of(
+        schema,
+        mode=config.mode,
+        row_norm=config.row_norm,
+        matrix_seed=config.matrix_seed,
+        clip_tail=config.clip_tail,
+        private_centring=config.centring == "private",
+        unit_rows=config.unit_rows,
+        normalise=config.rescale == "normalise",
+        columns=config.output == "columns",
+        clip_factor=config.clip_factor,
+    )
+    rows, budget = schema.rows or config.expected_rows, _budget(config, space)
+    asked = None if config.n_components == "auto" else config.n_components
+    if asked is None:
+        require(
+            rows is not None,
+            "n_components=auto: needs the number of rows; declare rows, or give expected_rows",
+        )
+    if config.covariance != "auto":
+        space = space.with_covariance(config.covariance)
+    elif space.classes is not None:
+        space = space.with_covariance(best_covariance(space, budget, rows, asked))
+    space = space.with_components(asked or best_components(space, budget, rows or 1))
+    parts = Parts(space=space, scales=scales(space, budget))
+    return Settled(config=config, schema=schema, plan=_plan(config, parts), parts=parts)
+
+
+def _plan(config: RONGaussConfig, parts: Parts) -> Plan:
+    """Cost, noise, and noise-to-signal over the dimension, from public numbers only."""
+    space, settled = parts.space, parts.scales
+    schema = space.layout.schema
+    rows = schema.rows or config.expected_rows
+    table: list[dict[str, float]] = []
+    notes: list[str] = []
+    expected: dict[str, float] = {"n_components": float(space.components)}
+    if rows is not None:
+        budget = _budget(config, space)
+        gram = space.with_covariance("tied") if space.covariance == "sphere" else space
+        for p in sorted({2, 4, 8, 16, 32, 64, 128, space.components}):
+            if p < space.width:
+                ratio = noise_to_signal(gram.with_components(p), budget, rows)
+                table.append({"n_components": float(p), "noise_to_signal": ratio})
+        expected["noise_to_signal"] = worst = noise_to_signal(gram, budget, rows)
+        if space.classes is None:
+            notes.append(
+                f"Noise is {worst:.2g} of the signal (Frobenius norm, p={space.components}) "
+                "if variance is spread evenly; real tables concentrate it."
+            )
+        else:
+            worst = math.sqrt(space.components) * mean_noise(space, budget, rows)
+            expected["class_mean_noise"] = worst
+            notes.append(f"Noise moves the mean of an average class by {worst:.2g} of a centred row.")
+        if worst > 1.0:
+            notes.append("Noise would dominate: use fewer components, more rows or more budget.")
+    if space.classes is not None:
+        notes.append(COVARIANCES[space.covariance])
+    if settled.isometric and not settled.is_pure:
+        notes.append(
+            "The Gram's noise is as stated on the diagonal and 1/sqrt(2) of it off the diagonal."
+        )
+    return Plan(
+        method=METHOD,
+        guarantee=promise(config.epsilon, config.delta, schema.unit, schema.neighbours),
+        purposes=settled.purposes,
+        noise=settled.noise,
+        expected=expected,
+        notes=tuple(notes),
+        details={"components": space.components, "noise_to_signal_by_n_components": table},
+    )
+
+
+def _budget(config: RONGaussConfig, space: Space) -> Budget:
+    share = config.mean_share or (COLUMNS_SHARE if space.columns else DIRECTIONS_SHARE)
+    return Budget(
+        epsilon=config.epsilon,
+        delta=config.delta,
+        mean_share=share if space.private_centring else 0.0,
+    )

@@ -1,0 +1,1 @@
+"""The model of the moments synthesizer, from released numbers."""

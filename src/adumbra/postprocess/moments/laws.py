@@ -1,0 +1,136 @@
+"""From noisy histograms to one-way laws, and to the centre and scale of rows that they imply.
+
+Post-processing only: every argument is public or paid for.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adumbra.numerics import Array
+from adumbra.postprocess.marginals import (
+    cell_means,
+    denoise_columns,
+    heard,
+    merge_cells,
+    merge_rare,
+    project_simplex,
+)
+from adumbra.postprocess.moments.design import BIN_PARTS, Centre, Design, Feature
+
+_HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
+_BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
+_LEVEL_VARIANCE = 0.25  # a number is scaled to the variance of a balanced level ...
+_LEAST_VARIANCE = 1e-4  # ... if it varies at all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marginals:
+    """One-way laws after denoising."""
+
+    rows: float  # the number of rows: public, or from the noisy histograms
+    sigma: float  # standard deviation of a histogram's cell
+    class_shares: Array = field(repr=False)
+    laws: tuple[Array, ...] = field(
+        repr=False
+    )  # number: cells; category: classes x cells, rows are laws
+
+
+def read_marginals(design: Design, histograms: list[Array], sigma: float, rows: int | None) -> Marginals:
+    """Noisy histograms to laws; sigma is the standard deviation of a cell."""
+    total = float(rows) if rows is not None else max(_total(histograms), 1.0)
+    shares = np.ones(1) if design.label is None else project_simplex(histograms[-1], total) / total
+    laws: list[Array] = []
+    lacking: list[Array] = []  # of each number that may be missing: the shares of present and missing
+    counted = zip(design.columns, histograms, strict=False)
+    measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
+    numbers = [h[0, : f.cells] for f, h in measured if not f.is_levels]
+    cleaned = iter(denoise_columns(numbers, sigma))
+    for feature, histogram in measured:
+        own = total
+        if feature.missing is not None:
+            absent = min(max(float(histogram[:, feature.cells].sum()), 0.0), total)
+            lacking.append(np.array([total - absent, absent]) / total)
+            own = max(total - absent, 1.0)
+        if not feature.is_levels:
+            laws.append(project_simplex(next(cleaned), own) / own)
+            continue
+        joint = histogram[:, : feature.cells]
+        is_heard = heard(joint, sigma, _HEARD) if feature.edges is not None else slice(None)
+        law = np.zeros_like(joint)
+        law[:, is_heard] = _conditional(joint[:, is_heard], shares, own, sigma)
+        laws.append(law)
+    return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=(*laws, *lacking))
+
+
+def _total(histograms: list[Array]) -> float:
+    """The number of rows from all histograms: each one's total, weighted by its precision."""
+    weights = np.array([1.0 / len(h) for h in histograms])
+    totals = np.array([h.sum() for h in histograms])
+    return float(weights @ totals / weights.sum())
+
+
+def _conditional(joint: Array, shares: Array, total: float, sigma: float) -> Array:
+    """The law of a category in each class, drawn toward independence where cells drown in noise."""
+    classes, cells = joint.shape
+    pooled = project_simplex(joint.sum(axis=0), total) / total
+    expected = total / (classes * cells)
+    weight = expected**2 / (expected**2 + sigma**2)
+    counts = project_simplex(joint, shares * total)
+    sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
+    laws = weight * counts / sizes + (1.0 - weight) * pooled
+    laws = np.where(counts.sum(axis=1, keepdims=True) > 0, laws, pooled)
+    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+
+
+def read_centre(design: Design, marginals: Marginals, sigma: float) -> Centre:
+    """Where rows are centred, and which cells of a binned number are one column."""
+    starts, groups, means, scales = [], [], [], []
+    width = 0
+    is_plain = all(feature.edges is not None for feature in design.features)
+    for feature, law in zip(design.features, marginals.laws, strict=True):
+        starts.append(width)
+        if feature.is_levels:
+            pooled = marginals.class_shares @ law
+            least = _BIN_SIGMAS * sigma * math.sqrt(design.classes)
+            if feature.edges is not None:
+                group = merge_cells(pooled * marginals.rows, BIN_PARTS, least)
+            else:
+                group = merge_rare(pooled * marginals.rows, least)
+            means.append(np.bincount(group, pooled))
+        else:
+            group = np.empty(0, np.int64)
+            means.append(np.array([law @ score_values(feature)]))
+        scale = 1.0 if is_plain else number_scale(feature, law, sigma / marginals.rows)
+        scales.append(np.full(len(means[-1]), scale))
+        groups.append(group)
+        width += len(means[-1])
+    return Centre(
+        starts=tuple(starts),
+        groups=tuple(groups),
+        means=np.concatenate(means),
+        scales=np.concatenate(scales),
+    )
+
+
+def number_scale(feature: Feature, law: Array, noise: float) -> float:
+    """The factor that makes a number vary like a level; `noise` is that of a cell's share.
+
+    A number inside generous bounds hardly varies, and would drown beside levels (numbers alone keep
+    their own units). The error of the histogram's variance is added: no factor shall follow noise.
+    """
+    if feature.is_levels or feature.edges is None:
+        return 1.0
+    values = score_values(feature)
+    squares = (values - law @ values) ** 2
+    error = noise * float(np.linalg.norm(squares))
+    return math.sqrt(_LEVEL_VARIANCE / max(float(law @ squares) + error, _LEAST_VARIANCE))
+
+
+def score_values(feature: Feature) -> Array:
+    """The scaled value (0 to 1) of each cell of a number or of a pair of levels."""
+    if feature.edges is None:
+        return np.arange(feature.cells, dtype=np.float64)
+    middle = cell_means(feature.edges, feature.is_integer)
+    return np.asarray(np.clip((middle - feature.lower) / (feature.upper - feature.lower), 0.0, 1.0))

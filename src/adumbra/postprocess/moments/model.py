@@ -1,0 +1,281 @@
+"""From one-way laws and a noisy Gram to a model, and from the model to a table.
+
+Post-processing only: every argument is public or paid for. In order: class means and the covariance
+within classes (shrunk at the noise edge), the latent model calibrated to both and to the laws, synthetic
+rows in the schema's own columns and types.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.numerics import Array, Ints
+from adumbra.postprocess.decode import column_array, keep_orders
+from adumbra.postprocess.latent import Block, Decoded, LatentModel, calibrate, latent_model, sample
+from adumbra.postprocess.marginals import cell_limits, fill, project_simplex
+from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
+from adumbra.postprocess.moments.design import Centre, Design, Feature
+from adumbra.postprocess.moments.laws import Marginals, score_values
+from adumbra.schema.schema import Schema
+
+_CALIBRATION_ROWS = 8192
+_LEVEL_ROUNDS = 6  # of calibration, where there are categories
+_WIDE, _NARROW = 400, 128  # latent columns: more take one round; more numbers take none
+_LEAST_CHUNK = 4096  # rows that show the margins together
+_SAMPLE_VALUES = 2**26  # latent values drawn at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GramNoise:
+    """The released Gram in encoded units, with its noise."""
+
+    blocks: tuple[Array, ...] = field(repr=False)  # sums of centred products
+    class_sums: Array = field(repr=False)  # L x D
+    sigma: float  # off-diagonal standard deviation of a block's entry
+    class_sigma: float  # standard deviation of an entry of class_sums
+    class_counts: Array = field(repr=False)  # L, from the tail's diagonal
+    count_sigma: float  # standard deviation of a class count
+
+
+def grouped(law: Array, groups: Ints) -> Array:
+    """The law of each class over groups of cells."""
+    return np.stack([np.bincount(groups, row) for row in law])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentsModel:
+    """All that synthetic rows are drawn from."""
+
+    design: Design
+    schema: Schema = field(repr=False)
+    marginals: Marginals
+    centre: Centre = field(repr=False)
+    latent: LatentModel = field(repr=False)
+    rank: int  # directions of the covariance that stood out of the noise
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known before the Gram is read."""
+
+    design: Design
+    schema: Schema
+    marginals: Marginals
+    centre: Centre
+
+
+def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
+    """Class means, covariance, blocks; then the calibration with public random numbers."""
+    design, centre = found.design, found.centre
+    marginals = _with_counts(found.marginals, gram)
+    blocks = tuple(
+        _block(f, law, start, groups, centre)
+        for f, law, start, groups in zip(
+            design.features, marginals.laws, centre.starts, centre.groups, strict=True
+        )
+    )
+    sizes = _sizes(marginals)
+    is_number = np.concatenate([np.full(b.width, not b.is_levels) for b in blocks])
+    is_pair = np.concatenate([np.full(b.width, b.is_pair) for b in blocks])
+    variances = np.concatenate([_variance(b, marginals.class_shares) for b in blocks])
+    observed = gram.class_sums / sizes[:, None]
+    overall = marginals.class_shares @ observed
+    means = np.zeros_like(observed)
+    for block in blocks:
+        if block.is_levels:
+            means[:, block.columns] = block.shares - marginals.class_shares @ block.shares
+    covariances, rank, start = [], 0, 0
+    for product in gram.blocks:
+        run = slice(start, start + len(product))
+        start = run.stop
+        total = product / marginals.rows - np.outer(overall[run], overall[run])
+        stretch = _stretch(total, variances[run])
+        total *= stretch
+        entry = stretch * gram.sigma / marginals.rows  # standard deviation of a covariance
+        _set_levels(total, blocks, run, marginals.class_shares)
+        numbers = np.flatnonzero(is_number[run])
+        if len(numbers):
+            places = run.start + numbers
+            means[:, places] = shrink_means(
+                gram.class_sums[:, places] * math.sqrt(stretch),
+                sizes,
+                total[np.ix_(numbers, numbers)],
+                gram.class_sigma * math.sqrt(stretch),
+                entry,
+            )
+        shrunk, kept = shrink_symmetric(total, entry)
+        between = (means[:, run].T * marginals.class_shares) @ means[:, run]
+        within = _with_rest(shrunk - between, between, variances[run], is_number[run])
+        covariances.append(_within_pairs(within, between, variances[run], is_pair[run]))
+        rank += kept
+    rng = np.random.default_rng([seed, 1])
+    model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
+    model = calibrate(model, means, _rounds(blocks, model.width), _CALIBRATION_ROWS, rng)
+    return MomentsModel(
+        design=design, schema=found.schema, marginals=marginals, centre=centre, latent=model, rank=rank
+    )
+
+
+def _rounds(blocks: tuple[Block, ...], width: int) -> int:
+    """Rounds of calibration: many for categories, one for pairs of levels, and for few numbers one.
+
+    The rows that calibration draws have an error of their own, sqrt(width / rows); in wide tables of
+    numbers, whose ranks bend correlations little, it would do more harm than good.
+    """
+    if any(block.is_levels for block in blocks):
+        return _LEVEL_ROUNDS if width <= _WIDE else 1
+    pairs = sum(block.is_pair for block in blocks)
+    return int(2 * pairs > len(blocks) or width <= _NARROW)
+
+
+def _with_counts(marginals: Marginals, gram: GramNoise) -> Marginals:
+    """Class shares from both releases that count classes, weighted by their precision."""
+    first, second = marginals.sigma**-2.0, gram.count_sigma**-2.0
+    both = first * marginals.class_shares * marginals.rows + second * gram.class_counts
+    shares = project_simplex(both / (first + second), marginals.rows) / marginals.rows
+    return replace(marginals, class_shares=shares)
+
+
+def _sizes(marginals: Marginals) -> Array:
+    """Rows of each class, never below one."""
+    return np.asarray(np.maximum(marginals.class_shares * marginals.rows, 1.0))
+
+
+def _stretch(total: Array, variances: Array) -> float:
+    """What clipping took from the covariance: the marginals' variance over the Gram's, from 1 to 4."""
+    seen = float(np.trace(total))
+    return min(max(float(variances.sum()) / seen, 1.0), 4.0) if seen > 0.0 else 1.0
+
+
+def _block(feature: Feature, law: Array, start: int, groups: Ints, centre: Centre) -> Block:
+    if feature.is_levels:
+        shares = grouped(law, groups)
+        return Block(start=start, width=shares.shape[1], shares=shares, values=np.empty(0))
+    return Block(start=start, width=1, shares=law, values=score_values(feature) * centre.scales[start])
+
+
+def _set_levels(total: Array, blocks: tuple[Block, ...], run: slice, shares: Array) -> None:
+    """Inside a category the covariance is known from its histogram: diag(p) - p p^T."""
+    for block in blocks:
+        if block.is_levels and run.start <= block.start and block.start + block.width <= run.stop:
+            own = slice(block.start - run.start, block.start - run.start + block.width)
+            pooled = shares @ block.shares
+            total[own, own] = np.diag(pooled) - np.outer(pooled, pooled)
+
+
+def _variance(block: Block, class_shares: Array) -> Array:
+    """Variances by the marginal: of a number, of each level."""
+    if block.is_levels:
+        pooled = class_shares @ block.shares
+        return np.asarray(pooled * (1.0 - pooled))
+    mean = block.shares @ block.values
+    return np.array([block.shares @ block.values**2 - mean**2])
+
+
+def _with_rest(within: Array, between: Array, variances: Array, is_number: Array) -> Array:
+    """The covariance with the variance that shrinkage took from numbers put back, as noise of their own.
+
+    Among numbers alone, where it left nothing: directions that drowned vary alike. Beside levels, whose
+    columns keep every direction alive, column by column: a number that drowned must not become a
+    function of the others.
+    """
+    numbers = np.flatnonzero(is_number)
+    if len(numbers) == 0:
+        return within
+    if len(numbers) < len(is_number):
+        lack = variances[numbers] - between[numbers, numbers] - within[numbers, numbers]
+        within[numbers, numbers] += np.maximum(lack, 1e-3 * variances[numbers] + 1e-12)
+        return within
+    values, vectors = np.linalg.eigh(within)
+    wanted = float(variances.sum() - np.trace(between))
+    is_empty = values <= 1e-9 * max(float(values[-1]), 1e-12)
+    rest = max(wanted - float(values[~is_empty].sum()), 1e-3 * abs(wanted) + 1e-12)
+    values[is_empty] = rest / max(int(is_empty.sum()), 1)
+    return np.asarray((vectors * values) @ vectors.T)
+
+
+def _within_pairs(within: Array, between: Array, variances: Array, is_pair: Array) -> Array:
+    """The covariance with no pair of levels varying more than its (well known) share allows.
+
+    A pair that follows the class, or a column like it, has hardly any variance of its own.
+    """
+    left = np.maximum(variances - np.diagonal(between), 1e-3 * variances + 1e-12)
+    most = np.where(is_pair, left / np.maximum(np.diagonal(within), 1e-300), 1.0)
+    factors = np.sqrt(np.minimum(most, 1.0))
+    return np.asarray(within * np.outer(factors, factors))
+
+
+def synthesize(model: MomentsModel, rows: int, seed: int) -> pa.Table:
+    """Synthetic rows in the schema's own columns; chunks of a public size bound the memory.
+
+    The rows of a chunk are balanced: together they show the model's margins, whatever the seed. A few
+    rows are picked from as many as can.
+    """
+    step = max(_LEAST_CHUNK, _SAMPLE_VALUES // max(model.latent.width, 1))
+    tables = []
+    for number, start in enumerate(range(0, rows, step)):
+        rng = np.random.default_rng([seed, 2, number])
+        wanted = min(step, rows - start)
+        tables.append(_table(model, max(wanted, _LEAST_CHUNK), rng).slice(0, wanted))
+    return pa.concat_tables(tables)
+
+
+def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table:
+    decoded = sample(model.latent, rows, rng)
+    shuffle = rng.permutation(rows)
+    columns: dict[int, Array] = {}
+    flags: dict[int, Array] = {}
+    for place, feature in enumerate(model.design.features):
+        target = flags if feature.is_flag else columns
+        target[feature.index] = _values(model, decoded, place, rng)[shuffle]
+    if model.schema.items is not None:
+        return _sets_table(model, columns)
+    if model.design.label is not None:
+        low = model.schema.columns[model.design.label].limits[0]
+        columns[model.design.label] = decoded.labels[shuffle].astype(np.float64) + low
+    declared = model.schema.columns
+    numbers = {c.name: columns[i] for i, c in enumerate(declared) if c.is_numeric}
+    keep_orders(model.schema, numbers)
+    columns |= {i: numbers[c.name] for i, c in enumerate(declared) if c.is_numeric}
+    columns |= {i: np.where(flag > 0.5, declared[i].fill, columns[i]) for i, flag in flags.items()}
+    return pa.table({c.name: column_array(c, columns[i]) for i, c in enumerate(declared)})
+
+
+def _values(model: MomentsModel, decoded: Decoded, place: int, rng: np.random.Generator) -> Array:
+    """One column of the table: numbers, or codes."""
+    feature, part, law = model.design.features[place], decoded.parts[place], model.marginals.laws[place]
+    codes = np.arange(feature.cells, dtype=np.float64)
+    limits = (codes, codes) if feature.edges is None else cell_limits(feature.edges, feature.is_integer)
+    if not feature.is_levels:
+        return _whole(fill(part, law, limits), feature)
+    groups, values = model.centre.groups[place], np.empty(len(part))
+    for code in range(model.design.classes):
+        for group in range(int(groups.max()) + 1):
+            members = np.flatnonzero((decoded.labels == code) & (part == group))
+            cells = np.flatnonzero(groups == group)
+            order = rng.permutation(len(members))
+            low, high = limits[0][cells], limits[1][cells]
+            values[members] = fill(order, law[code, cells], (low, high))
+    return _whole(values, feature)
+
+
+def _whole(values: Array, feature: Feature) -> Array:
+    """Within the bounds, and whole where the column is."""
+    if feature.edges is None:
+        return np.rint(values)
+    inside = np.clip(values, feature.lower, feature.upper)
+    return np.rint(inside) if feature.is_integer else inside
+
+
+def _sets_table(model: MomentsModel, columns: dict[int, Array]) -> pa.Table:
+    """Item sets: one list of item numbers a row."""
+    spec = model.schema.items
+    name, lower = (spec.column, spec.lower) if spec is not None else ("items", 0)
+    hits = np.stack([columns[i] > 0.5 for i in range(len(columns))], axis=1)
+    lengths = hits.sum(axis=1)
+    items = np.nonzero(hits)[1] + lower
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(items.astype(np.int32)))
+    return pa.table({name: lists})

@@ -1,0 +1,1 @@
+"""The model of RON-Gauss, from released numbers."""

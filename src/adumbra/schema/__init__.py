@@ -1,0 +1,1 @@
+"""What is declared about a table: columns, bounds, rules; public facts only."""

@@ -1,0 +1,36 @@
+"""A schema out of the plain values that a card prints: the inverse of `Schema.facts`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adumbra.errors import InvalidInput
+from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, ItemSpec, Kind, Order, Pattern, Schema
+
+OPTIONAL = ("rows", "label", "max_rows", "declared_by", "header")
+
+
+def schema_of(facts: Mapping[str, Any]) -> Schema:
+    """The schema; raises InvalidInput where the values are not those of one."""
+    try:
+        return Schema(
+            columns=tuple(_column(one) for one in facts["columns"]),
+            unit=Unit(facts["unit"]),
+            neighbours=Neighbours(facts["neighbours"]),
+            items=ItemSpec(**facts["items"]) if "items" in facts else None,
+            patterns=tuple(
+                Pattern(match=one["match"], at=one["at"], template=_column(one["template"]))
+                for one in facts.get("patterns", ())
+            ),
+            constraints=tuple(Order(**one) for one in facts.get("constraints", ())),
+            **{name: facts[name] for name in OPTIONAL if name in facts},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):  # InvalidInput is a ValueError
+        raise InvalidInput("schema: the values do not describe one; is the card damaged?") from None
+
+
+def _column(facts: Mapping[str, Any]) -> Column:
+    given = {**facts, "kind": Kind(facts["kind"])}
+    if "categories" in given:
+        given["categories"] = tuple(given["categories"])
+    return Column(**given)

@@ -1,0 +1,130 @@
+"""The public layout of encoded rows: numbers scaled by their bounds, categories one-hot.
+
+number    (x - lower) / (upper - lower), less 1/2 if centred    in [0, 1] or [-1/2, 1/2], exactly
+category  one column a level, 0 or 1                            one 1 in each group
+label     apart: class codes, or a numeric target in [-1, 1]
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from adumbra.errors import require
+from adumbra.numerics import Array, fraction_upper, sqrt_upper
+from adumbra.schema.schema import Column, Kind, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which encoded columns stand for which schema columns; the label is not encoded."""
+
+    schema: Schema
+    centred: bool = True
+    features: tuple[Column, ...] = field(init=False, repr=False)  # the encoded schema columns, in order
+    places: tuple[int, ...] = field(init=False, repr=False)  # where each feature stands in the schema
+    starts: tuple[int, ...] = field(init=False, repr=False)  # first encoded column of each feature
+    names: tuple[str, ...] = field(init=False, repr=False)  # of the encoded columns
+    numeric: tuple[int, ...] = field(init=False, repr=False)  # encoded columns that hold numbers
+    groups: tuple[slice, ...] = field(init=False, repr=False)  # encoded columns of each one-hot group
+
+    def __post_init__(self) -> None:
+        self.schema.require_closed()
+        require(
+            self.schema.items is None,
+            "items: item sets are counted, not encoded; use a table of columns",
+        )
+        listed = enumerate(self.schema.columns)
+        places = tuple(place for place, column in listed if column.name != self.schema.label)
+        features = tuple(self.schema.columns[place] for place in places)
+        require(bool(features), "columns: the label is the only one; declare a column to encode")
+        names: list[str] = []
+        starts, numeric, groups = [], [], []
+        for column in features:
+            starts.append(len(names))
+            if column.is_numeric:
+                numeric.append(len(names))
+                names.append(column.name)
+            else:
+                groups.append(slice(len(names), len(names) + column.levels))
+                names += [f"{column.name}={level}" for level in level_names(column)]
+        derived = {
+            "features": features,
+            "places": places,
+            "starts": tuple(starts),
+            "names": tuple(names),
+        }
+        derived |= {"numeric": tuple(numeric), "groups": tuple(groups)}
+        for attribute, value in derived.items():
+            object.__setattr__(self, attribute, value)
+
+    @property
+    def width(self) -> int:
+        """Encoded columns."""
+        return len(self.names)
+
+    def norm_upper(self) -> float:
+        """A bound of every encoded row's L2 norm: sqrt(p1/4 + p2) if centred, else sqrt(p1 + p2).
+
+        p1 numbers lie in [-1/2, 1/2] (or [0, 1]); each of p2 one-hot groups holds a single 1.
+        """
+        square = Fraction(len(self.numeric), 4 if self.centred else 1) + len(self.groups)
+        return sqrt_upper(fraction_upper(square))
+
+    @property
+    def label(self) -> Column | None:
+        """The label's declaration."""
+        index = self.schema.label_index
+        return None if index is None else self.schema.columns[index]
+
+    @property
+    def label_levels(self) -> int:
+        """Classes of the label: levels, or whole numbers between the bounds of an integer label."""
+        column = self.required_label()
+        lower, upper = column.limits
+        require(
+            column.kind is not Kind.NUMBER,
+            f"label={column.name!r}: a number has no classes; use it as a target or declare categories",
+        )
+        return int(upper - lower) + 1
+
+    def required_label(self) -> Column:
+        """The label's declaration; raises where there is none."""
+        column = self.label
+        require(column is not None, "label is absent: declare one in the schema's [table]")
+        assert column is not None  # noqa: S101  (for mypy; `require` raised)
+        return column
+
+
+def level_names(column: Column) -> tuple[str, ...]:
+    """The levels of a category or boolean column as text; the category of its own has an empty name."""
+    if column.kind is Kind.BOOLEAN:
+        return ("false", "true")
+    own = ("",) if column.levels > len(column.categories) else ()
+    return column.categories + own
+
+
+def scale_number(column: Column, values: Array, out: Array, *, centred: bool) -> None:
+    """Write (x - lower) / width, less 1/2 if centred.
+
+    For lower <= x <= upper the result stays within [0, 1], since rounding is monotone and
+    fl(upper - lower) is the divisor itself; with lower = -upper, x / (2 upper) is the same to rounding.
+    """
+    lower, upper = column.limits
+    if centred and lower == -upper:
+        np.divide(values, upper - lower, out=out)
+        return
+    np.subtract(values, lower, out=out)
+    np.divide(out, upper - lower, out=out)
+    if centred:
+        np.subtract(out, 0.5, out=out)
+
+
+def unscale_number(column: Column, encoded: Array, *, centred: bool) -> Array:
+    """Encoded numbers back in the column's own unit, clipped to its bounds; NaN becomes missing."""
+    lower, upper = column.limits
+    values = encoded + 0.5 if centred else encoded
+    values = np.clip(values * (upper - lower) + lower, lower, upper)
+    if column.kind is Kind.INTEGER:
+        values = np.rint(values)
+    return np.where(np.isnan(values), column.fill, values)

@@ -1,0 +1,371 @@
+"""Schema files in: TOML text to a `Schema`, or one error with every fault and its line."""
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from adumbra.errors import InvalidInput, SchemaError
+from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
+from adumbra.schema.rules import MAX_ROWS, Declaration, Kind, Order, TableDeclaration, order_faults
+from adumbra.schema.schema import Column, ItemSpec, Pattern, Schema
+from adumbra.schema.toml_lines import Place, find_lines
+
+FORMAT = "adumbra-schema/1"
+TODO = "TODO"  # the placeholder of a draft
+MOST_COLUMNS = 100_000
+SAME_FAULTS = 5  # from more lines than these the same fault is told once
+_RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
+_COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing", "cast")
+_FIELDS = {
+    "": ("format", "table", "columns", "groups", "items", "constraints"),
+    "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by", "header"),
+    "columns": ("name", *_COLUMN_FIELDS),
+    "groups": ("match", "names", *_COLUMN_FIELDS),
+    "constraints": ("lower", "upper"),
+    "items": ("column", "universe", "lower", "upper", "dictionary"),
+}
+_MEANINGS = {
+    "format": f"{FORMAT!r}",
+    "name": "the column's name",
+    "kind": "number, integer, category or boolean",
+    "unit": "row or element, whose change is hidden",
+    "neighbours": "replace-one, add-remove or one-element, which two tables must look alike",
+    "lower": "the lowest value that is publicly possible",
+    "upper": "the highest value that is publicly possible",
+    "categories": "the values that are publicly possible",
+    "declared_by": "who declares this, and on what basis",
+    "universe": "how many items are publicly possible",
+    "header": "true if the first line of a CSV file holds public names, false if it is a row",
+}
+_TYPES = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    list: "a list of texts",
+    bool: "true or false",
+}
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Faults:
+    """Faults and their lines, sorted when reading is over."""
+
+    filename: str
+    lines: dict[Place, int]
+    found: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, place: Place, message: str) -> None:
+        while place and place not in self.lines:
+            place = place[:-1]
+        self.found.append((self.lines.get(place, 1), message))
+
+    def finish(self) -> None:
+        if self.found:
+            alike: dict[str, list[int]] = {}
+            for line, text in sorted(self.found, key=lambda fault: fault[0]):
+                alike.setdefault(text, []).append(line)
+            raise SchemaError(tuple(self._told(text, lines) for text, lines in _few_each(alike)))
+
+    def _told(self, text: str, lines: list[int]) -> str:
+        """One fault; a fresh draft has the same one in each of its columns."""
+        more = f" (and the same on {len(lines) - 1:,} more lines, up to {lines[-1]})"
+        return f"{self.filename}:{lines[0]}: {text}" + (more if len(lines) > 1 else "")
+
+
+def _few_each(alike: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
+    """Faults by line; those that many lines have are told once."""
+    told = [
+        (text, each)
+        for text, lines in alike.items()
+        for each in ([lines] if len(lines) > SAME_FAULTS else [[line] for line in lines])
+    ]
+    return sorted(told, key=lambda fault: fault[1][0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One table of the file, whose fields are checked as they are read."""
+
+    values: dict[str, object]
+    place: Place
+    faults: _Faults
+
+    def fault(self, name: str, message: str) -> None:
+        self.faults.add((*self.place, name), message)
+
+    def refuse_unknown(self) -> None:
+        """A typing error must not become a default."""
+        known = _FIELDS[str(self.place[0]) if self.place else ""]
+        for name in self.values:
+            if name not in known:
+                where = f"[{self.place[0]}]" if self.place else "a schema"
+                self.fault(name, f"{name}: is no field of {where}; known are {', '.join(known)}")
+
+    def get(self, name: str, kind: type[T], *, needed: bool = False) -> T | None:
+        """A field of the right type; else None, and a fault unless it is only absent and not needed."""
+        value = self.values.get(name)
+        if value is None:
+            if needed:
+                self.fault(name, f"{name} is absent; declare {_MEANINGS.get(name, _TYPES[kind])}")
+            return None
+        if value == TODO or (isinstance(value, list) and TODO in value):
+            self.fault(name, f"{name}='TODO': declare {_MEANINGS.get(name, _TYPES[kind])}")
+            return None
+        if kind is list:
+            is_right = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+        else:
+            accepted = (int, float) if kind is float else kind
+            is_right = isinstance(value, accepted) and (kind is bool) == isinstance(value, bool)
+        if not is_right:
+            shown = f"={value!r}" if isinstance(value, str | int | float) else ""
+            self.fault(name, f"{name}{shown}: must be {_TYPES[kind]}")
+            return None
+        return value  # type: ignore[return-value]  # its type was checked just above
+
+    def choice(self, name: str, parse: Callable[[str], T]) -> T | None:
+        """A field with one of a few words."""
+        word = self.get(name, str, needed=True)
+        try:
+            return None if word is None else parse(word)
+        except ValueError:
+            self.fault(name, f"{name}={word!r}: must be {_MEANINGS[name]}")
+            return None
+
+
+def read_schema(path: Path) -> Schema:
+    """Read a schema file."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # Windows editors write a byte order mark
+    except OSError as problem:
+        reason = problem.strerror or type(problem).__name__
+        raise InvalidInput(f"schema={str(path)!r}: cannot be read ({reason}); check the path") from None
+    except UnicodeDecodeError as problem:
+        raise SchemaError(
+            (f"{path}:1: byte {problem.start} is not UTF-8; save the file as UTF-8",)
+        ) from None
+    return parse_schema(text, str(path))
+
+
+def parse_schema(text: str, filename: str) -> Schema:
+    """Parse TOML text into a schema, or raise one `SchemaError` with all faults."""
+    text = text.replace("\r\n", "\n")
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        found = re.search(r"^(.*) \(at line (\d+), column \d+\)$", str(problem))
+        rule, line = (found[1], found[2]) if found else (str(problem), str(text.count("\n") + 1))
+        raise SchemaError((f"{filename}:{line}: not valid TOML: {rule}",)) from None
+    faults = _Faults(filename, find_lines(text))
+    top = _Table(document, (), faults)
+    top.refuse_unknown()
+    form = top.get("format", str, needed=True)
+    if form not in (None, FORMAT):
+        top.fault("format", f"format={form!r}: must be {FORMAT!r}")
+    items = _read_items(top)
+    columns, patterns, names = _read_columns(top)
+    declared, declared_by = _read_table(top, names, is_open=bool(patterns))
+    for name, message in declared.faults():
+        faults.add((name,) if name in ("columns", "items") else ("table", name), message)
+    orders = _read_constraints(top)
+    if not patterns and len(columns) == len(names):
+        for place, message in order_faults(orders, columns, declared.label):
+            faults.add(("constraints", place), message)
+    faults.finish()
+    return Schema(
+        columns=tuple(columns),
+        patterns=tuple(patterns),
+        items=items,
+        unit=declared.unit,
+        neighbours=declared.neighbours,
+        label=declared.label,
+        rows=declared.rows,
+        max_rows=declared.max_rows,
+        declared_by=declared_by,
+        constraints=tuple(orders),
+        header=declared.header,
+    )
+
+
+def _subtable(top: _Table, name: str) -> _Table | None:
+    """A `[name]` table, if there is one."""
+    value = top.values.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        top.fault(name, f"{name}: must be a table, [{name}]")
+        return None
+    table = _Table(value, (name,), top.faults)
+    table.refuse_unknown()
+    return table
+
+
+def _read_table(top: _Table, names: list[str], *, is_open: bool) -> tuple[TableDeclaration, str]:
+    """The `[table]` part; a legal word stands in for a wrong one, so that other rules are checked."""
+    table = _subtable(top, "table")
+    if table is None:
+        if "table" not in top.values:
+            top.fault("table", "[table] is absent; declare unit and neighbours in it")
+        table = _Table({"unit": "row", "neighbours": "replace-one"}, ("table",), top.faults)
+    unit, neighbours = table.choice("unit", Unit), table.choice("neighbours", Neighbours)
+    if unit is None or neighbours is None:
+        legal = [
+            pair for pair in LEGAL_PAIRS if unit in (None, pair[0]) and neighbours in (None, pair[1])
+        ]
+        unit, neighbours = legal[0]
+    max_rows = table.get("max_rows", int)
+    declared = TableDeclaration(
+        names=tuple(names),
+        is_open=is_open,
+        has_items="items" in top.values,
+        unit=unit,
+        neighbours=neighbours,
+        label=table.get("label", str),
+        rows=table.get("rows", int),
+        max_rows=MAX_ROWS if max_rows is None else max_rows,
+        header=table.get("header", bool),
+    )
+    return declared, table.get("declared_by", str) or ""
+
+
+def _read_items(top: _Table) -> ItemSpec | None:
+    """The `[items]` part."""
+    table = _subtable(top, "items")
+    if table is None:
+        return None
+    universe = table.get("universe", int, needed="upper" not in table.values)
+    if universe is not None and ("lower" in table.values or "upper" in table.values):
+        table.fault(
+            "universe", f"universe={universe}: declares 0 to {universe - 1}; remove lower and upper"
+        )
+    lower = table.get("lower", int)
+    upper = table.get("upper", int) if universe is None else universe - 1
+    if upper is None:
+        return None
+    try:
+        return ItemSpec(
+            column=table.get("column", str) or "items",
+            lower=0 if lower is None else lower,
+            upper=upper,
+            dictionary=table.get("dictionary", str),
+        )
+    except InvalidInput as problem:
+        top.fault("items", str(problem))
+        return None
+
+
+def _read_constraints(top: _Table) -> list[Order]:
+    """The `[[constraints]]`: the names of two columns each."""
+    values = top.values.get("constraints", [])
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        top.fault("constraints", "constraints: must be tables, [[constraints]]")
+        return []
+    orders = []
+    for place, value in enumerate(values):
+        entry = _Table(value, ("constraints", place), top.faults)
+        entry.refuse_unknown()
+        lower, upper = (entry.get(name, str, needed=True) for name in ("lower", "upper"))
+        orders.append(Order(lower=lower or "", upper=upper or ""))
+    return orders
+
+
+def _read_columns(top: _Table) -> tuple[list[Column], list[Pattern], list[str]]:
+    """Columns and groups in the order of the file; names also of those that have faults."""
+    entries: list[_Table] = []
+    for section in ("columns", "groups"):
+        values = top.values.get(section, [])
+        if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+            top.fault(section, f"{section}: must be tables, [[{section}]]")
+            continue
+        entries += [_Table(value, (section, i), top.faults) for i, value in enumerate(values)]
+    entries.sort(key=lambda entry: top.faults.lines.get(entry.place, 0))
+    columns: list[Column] = []
+    patterns: list[Pattern] = []
+    names: list[str] = []
+    for entry in entries:
+        entry.refuse_unknown()
+        expanded, pattern = _entry_names(entry)
+        names += expanded
+        if len(names) > MOST_COLUMNS:
+            entry.fault("match", f"columns: more than {MOST_COLUMNS}; declare fewer")
+            break
+        template = _read_column(entry, pattern or (expanded or ["?"])[0])
+        if template is None:
+            continue
+        if pattern is not None:
+            patterns.append(Pattern(match=pattern, template=template, at=len(columns)))
+        columns += [replace(template, name=name) for name in expanded]
+    return columns, patterns, names
+
+
+def _entry_names(entry: _Table) -> tuple[list[str], str | None]:
+    """The names that an entry declares, and the pattern that waits for the data's names."""
+    if entry.place[0] == "columns":
+        name = entry.get("name", str, needed=True)
+        if name == "":
+            entry.fault("name", "name='': a column needs a name")
+        return ([name] if name else []), None
+    given, match = entry.get("names", list), entry.get("match", str)
+    if ("names" in entry.values) == ("match" in entry.values):
+        entry.fault("match", "match: a group has either match or names; declare one of them")
+        return [], None
+    if given is not None:
+        if not given or "" in given:
+            entry.fault("names", "names: must be a list of one or more names")
+        return [name for name in given if name], None
+    if match is None:
+        return [], None
+    if "{" not in match and "}" not in match:
+        if not any(sign in match for sign in "*?["):
+            entry.fault(
+                "match", f"match={match!r}: no pattern; use * or {{0..9}}, or [[columns]] for one name"
+            )
+        return [], match
+    return _range_names(entry, match), None
+
+
+def _range_names(entry: _Table, match: str) -> list[str]:
+    """The names of `prefix{first..last}suffix`; leading zeros of `first` are kept."""
+    found = _RANGE.match(match)
+    if found is None:
+        entry.fault("match", f"match={match!r}: a range reads prefix{{0..9}}suffix, without * ? [ ]")
+        return []
+    prefix, first, last, suffix = found.groups()
+    count = int(last) - int(first) + 1
+    if not 1 <= count <= MOST_COLUMNS:
+        entry.fault("match", f"match={match!r}: must count upwards, to at most {MOST_COLUMNS} columns")
+        return []
+    return [f"{prefix}{number:0{len(first)}d}{suffix}" for number in range(int(first), int(last) + 1)]
+
+
+def _read_column(entry: _Table, name: str) -> Column | None:
+    """The kind, bounds, categories and missing value of an entry."""
+    before = len(entry.faults.found)
+    kind = entry.choice("kind", Kind)
+    lower, upper = entry.get("lower", float), entry.get("upper", float)
+    categories = entry.get("categories", list) or []
+    is_cast = entry.get("cast", bool)
+    missing = entry.values.get("missing")
+    if not isinstance(missing, float | int | str | None):
+        entry.fault("missing", "missing: must be a number, a text, true or false")
+        missing = None
+    if kind is None or len(entry.faults.found) > before:
+        return None
+    declared = Declaration(
+        name=name,
+        kind=kind,
+        lower=lower,
+        upper=upper,
+        categories=tuple(categories),
+        missing=missing,
+        cast=is_cast or False,
+    )
+    faults = declared.faults()
+    for field_name, message in faults:
+        entry.fault(field_name, message)
+    if faults:
+        return None
+    return Column(**asdict(declared))

@@ -1,0 +1,302 @@
+"""What is publicly known of a table, declared before a row is read and never fitted on rows.
+
+    Schema = columns (kind, bounds or categories, missing value) + label + unit + neighbours + public n
+
+A schema comes from TOML (`schema_file`), or from `Schema.numeric` for arrays.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import rfc8785
+
+from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.numerics import EXACT
+from adumbra.relations import Neighbours, Unit
+from adumbra.schema.rules import (
+    MAX_ROWS,
+    OWN_CATEGORY,
+    Declaration,
+    Kind,
+    Order,
+    TableDeclaration,
+    order_faults,
+)
+
+__all__ = ["MAX_ROWS", "OWN_CATEGORY", "Column", "ItemSpec", "Kind", "Order", "Pattern", "Schema"]
+
+Facts = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(Declaration):
+    """One column; `missing` is the value that anything unreadable gets.
+
+    By default that is the middle of the bounds, the first category, or false. With `missing = "null"` an
+    unreadable number stays one, for methods that can give it back.
+    """
+
+    def __post_init__(self) -> None:
+        faults = self.faults()
+        require(not faults, "; ".join(f"column {self.name!r}, {message}" for _, message in faults))
+        for name in ("lower", "upper", "missing"):
+            value = getattr(self, name)
+            if (
+                isinstance(value, int) and abs(value) >= EXACT
+            ):  # canonical JSON holds such numbers as floats
+                object.__setattr__(self, name, float(value))
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The closed range of the column's float64 values: its bounds, or its first and last code."""
+        if self.lower is not None and self.upper is not None:
+            return float(self.lower), float(self.upper)
+        return 0.0, float(self.levels - 1)
+
+    @property
+    def levels(self) -> int:
+        """How many codes there are; 0 for a numeric column."""
+        if self.kind is Kind.BOOLEAN:
+            return 2
+        return len(self.categories) + (self.missing == OWN_CATEGORY)
+
+    @property
+    def fill(self) -> float:
+        """The float64 value (number or code) of everything unreadable."""
+        if self.is_numeric:
+            lower, upper = self.limits
+            if self.missing is None:
+                middle = lower + (upper - lower) / 2
+                return float(round(middle)) if self.kind is Kind.INTEGER else middle
+            if self.keeps_null:  # the next value above the bounds, which no other cell can have
+                return upper + 1.0 if self.kind is Kind.INTEGER else math.nextafter(upper, math.inf)
+            return float(self.missing)
+        if self.kind is Kind.BOOLEAN:
+            return float(bool(self.missing))
+        if self.missing == OWN_CATEGORY:
+            return float(len(self.categories))
+        return float(self.categories.index(str(self.missing))) if self.missing is not None else 0.0
+
+    def facts(self) -> Facts:
+        """The declared fields, without those left at their default."""
+        given: Facts = {"name": self.name, "kind": str(self.kind)}
+        if self.is_numeric:
+            given |= {"lower": self.lower, "upper": self.upper}
+        if self.categories:
+            given["categories"] = list(self.categories)
+        if self.missing is not None:
+            given["missing"] = self.missing
+        return {**given, "cast": True} if self.cast else given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSpec:
+    """Item sets: each row is a set of whole numbers from `lower` to `upper`, the public universe."""
+
+    upper: int
+    lower: int = 0
+    column: str = "items"
+    dictionary: str | None = None  # a public file that names the items
+
+    def __post_init__(self) -> None:
+        require(self.column != "", "items, column='': name the column that holds the sets")
+        bounds = f"items, lower={self.lower}, upper={self.upper}"
+        require(0 <= self.lower <= self.upper < 2**31, f"{bounds}: need 0 <= lower <= upper < 2^31")
+
+    @property
+    def width(self) -> int:
+        """The number of items of the universe."""
+        return self.upper - self.lower + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A group that waits for the data's column names: `match` is a shell pattern, `at` its place."""
+
+    match: str
+    template: Column
+    at: int  # the expanded columns are inserted before columns[at]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """A table as it is publicly known."""
+
+    columns: tuple[Column, ...] = ()
+    unit: Unit
+    neighbours: Neighbours
+    label: str | None = None
+    rows: int | None = None
+    max_rows: int = MAX_ROWS
+    declared_by: str = ""
+    items: ItemSpec | None = None
+    patterns: tuple[Pattern, ...] = ()
+    constraints: tuple[Order, ...] = ()
+    header: bool | None = None  # CSV: the first line holds public names, or is a row; None: not declared
+
+    def __post_init__(self) -> None:
+        declared = TableDeclaration(
+            names=self.names,
+            is_open=bool(self.patterns),
+            has_items=self.items is not None,
+            unit=self.unit,
+            neighbours=self.neighbours,
+            label=self.label,
+            rows=self.rows,
+            max_rows=self.max_rows,
+            header=self.header,
+        )
+        messages = [message for _, message in declared.faults()]
+        if not self.patterns:  # else names are not known yet
+            messages += [
+                message for _, message in order_faults(self.constraints, self.columns, self.label)
+            ]
+        require(not messages, "; ".join(messages))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in schema order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def width(self) -> int:
+        """Values a row: columns, or items of the universe."""
+        return self.items.width if self.items is not None else len(self.columns)
+
+    @property
+    def row_limit(self) -> int:
+        """A public number that no count of rows exceeds."""
+        return self.rows if self.rows is not None else self.max_rows
+
+    @property
+    def label_index(self) -> int | None:
+        """The place of the label among the columns."""
+        return self.names.index(self.label) if self.label is not None else None
+
+    def expand(self, data_names: Sequence[str]) -> "Schema":
+        """Replace the patterns by the data's column names (which are public) that match them."""
+        if not self.patterns:
+            return self
+        taken = set(self.names)
+        inserted: dict[int, list[Column]] = {}
+        for pattern in self.patterns:
+            found = [
+                name for name in data_names if name not in taken and fnmatchcase(name, pattern.match)
+            ]
+            require(
+                bool(found),
+                f"match={pattern.match!r}: matches no column of the data; correct the pattern",
+            )
+            taken.update(found)
+            inserted.setdefault(pattern.at, []).extend(
+                replace(pattern.template, name=name) for name in found
+            )
+        columns: list[Column] = []
+        for place in range(len(self.columns) + 1):
+            columns += inserted.get(place, [])
+            columns += self.columns[place : place + 1]
+        return replace(self, columns=tuple(columns), patterns=())
+
+    def require_filled(self, method: str) -> None:
+        """Refuse numbers that stay missing, for a method that has no place for them."""
+        kept = [column.name for column in self.columns if column.keeps_null]
+        if kept:
+            remedy = "give a number instead, or use the method moments"
+            raise Unsupported(f"column {kept[0]!r}, missing='null': {method} needs numbers; {remedy}")
+
+    def require_closed(self) -> "Schema":
+        """Refuse a schema whose patterns still wait for column names."""
+        open_patterns = ", ".join(repr(pattern.match) for pattern in self.patterns)
+        remedy = "expand it with `adumbra schema check SCHEMA DATA --expanded OUT`"
+        require(
+            not self.patterns, f"match={open_patterns}: the number of columns is not known yet; {remedy}"
+        )
+        return self
+
+    def facts(self) -> Facts:
+        """The schema as plain values, for the card and the digest."""
+        given: Facts = {
+            "format": "adumbra-schema/1",
+            "unit": str(self.unit),
+            "neighbours": str(self.neighbours),
+            "max_rows": self.max_rows,
+            "columns": [column.facts() for column in self.columns],
+        }
+        optional = {"rows": self.rows, "label": self.label, "declared_by": self.declared_by or None}
+        optional |= {"header": self.header}
+        given |= {name: value for name, value in optional.items() if value is not None}
+        if self.items is not None:
+            spec = self.items
+            named = {"dictionary": spec.dictionary} if spec.dictionary is not None else {}
+            given["items"] = {"column": spec.column, "lower": spec.lower, "upper": spec.upper, **named}
+        if self.patterns:
+            given["patterns"] = [
+                {"match": p.match, "at": p.at, "template": p.template.facts()} for p in self.patterns
+            ]
+        if self.constraints:
+            given["constraints"] = [order.facts() for order in self.constraints]
+        return given
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON (RFC 8785) of `facts`."""
+        return hashlib.sha256(rfc8785.dumps(self.facts())).hexdigest()  # type: ignore[arg-type]
+
+    def to_toml(self) -> str:
+        """The schema file; `Schema.parse` gives the same schema back."""
+        from adumbra.schema.writing import write_schema  # noqa: PLC0415  (the file format builds on us)
+
+        return write_schema(self)
+
+    @staticmethod
+    def parse(text: str, filename: str = "schema") -> "Schema":
+        """Read TOML text; every fault at once, with its line."""
+        from adumbra.schema.reading import parse_schema  # noqa: PLC0415  (as above)
+
+        return parse_schema(text, filename)
+
+    @staticmethod
+    def read(path: str | Path) -> "Schema":
+        """Read a TOML file; every fault at once, with its line."""
+        from adumbra.schema.reading import read_schema  # noqa: PLC0415  (as above)
+
+        return read_schema(Path(path))
+
+    @staticmethod
+    def numeric(  # noqa: PLR0913  (a shorthand for arrays; all but the bounds have defaults)
+        n_columns: int,
+        lower: float | Sequence[float],
+        upper: float | Sequence[float],
+        *,
+        unit: Unit = Unit.ROW,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        names: Sequence[str] | None = None,
+        rows: int | None = None,
+    ) -> "Schema":
+        """An all-number schema for an array, with one pair of bounds or one pair a column."""
+        is_count = hasattr(type(n_columns), "__index__")  # numpy's whole numbers too
+        kind, remedy = type(n_columns).__name__, "give a number, and names by names=[...]"
+        require(is_count, f"n_columns of type {kind}: must be the number of columns; {remedy}")
+        require(n_columns >= 1, f"n_columns={n_columns}: must be at least 1")
+        lowers = _one_each(lower, n_columns, "lower")
+        uppers = _one_each(upper, n_columns, "upper")
+        titles = tuple(names) if names is not None else tuple(f"x{i}" for i in range(n_columns))
+        require(
+            len(titles) == n_columns, f"names={len(titles)}: need one for each of {n_columns} columns"
+        )
+        columns = tuple(
+            Column(name=name, kind=Kind.NUMBER, lower=low, upper=high)
+            for name, low, high in zip(titles, lowers, uppers, strict=True)
+        )
+        return Schema(columns=columns, unit=unit, neighbours=neighbours, rows=rows)
+
+
+def _one_each(value: float | Sequence[float], count: int, name: str) -> list[float]:
+    """One bound for each column."""
+    values = [float(value)] * count if isinstance(value, int | float) else [float(v) for v in value]
+    if len(values) != count:
+        raise InvalidInput(f"{name}={len(values)} values: need one, or one for each of {count} columns")
+    return values

@@ -1,0 +1,130 @@
+"""A stored type fits the declared kind, or the schema says `cast = true`."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adumbra.data.columns import fits_kind
+from adumbra.data.sources import compare, open_source
+from adumbra.errors import InvalidInput, SchemaError
+from adumbra.schema.schema import Column, Kind, Schema
+from support.data import table
+
+NUMBER = Column(name="a", kind=Kind.NUMBER, lower=0, upper=100)
+INTEGER = Column(name="a", kind=Kind.INTEGER, lower=0, upper=100)
+WORDS = Column(name="a", kind=Kind.CATEGORY, categories=("low", "high"))
+DIGITS = Column(name="a", kind=Kind.CATEGORY, categories=("1", "2", "other"))
+BOOLEAN = Column(name="a", kind=Kind.BOOLEAN)
+COLUMNS = {"number": NUMBER, "integer": INTEGER, "words": WORDS, "digits": DIGITS, "boolean": BOOLEAN}
+TEXTS = [
+    pa.string(),
+    pa.large_string(),
+    pa.binary(),
+    pa.string_view(),
+    pa.binary(2),
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.run_end_encoded(pa.int32(), pa.string()),
+]
+NUMBERS = [pa.int8(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.bool_()]
+NUMBERS += [pa.dictionary(pa.int8(), pa.int64())]
+
+
+@pytest.mark.parametrize("storage", TEXTS, ids=str)
+def test_text_is_a_category_only(storage):
+    fitting = {title for title, column in COLUMNS.items() if fits_kind(column, storage)}
+    assert fitting == {"words", "digits"}
+    assert all(fits_kind(replace(column, cast=True), storage) for column in COLUMNS.values())
+
+
+@pytest.mark.parametrize("storage", NUMBERS, ids=str)
+def test_numbers_and_truths_are_no_words(storage):
+    fitting = {title for title, column in COLUMNS.items() if fits_kind(column, storage)}
+    assert fitting == {"number", "integer", "digits", "boolean"}
+    assert fits_kind(replace(WORDS, cast=True), storage)
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_a_column_without_values_fits_any_kind(column):
+    assert fits_kind(column, pa.null())
+
+
+AGES = ["30-39", "25", "SECRET"]
+
+
+@pytest.fixture(params=["parquet", "arrow", "polars"])
+def ages(request, tmp_path):
+    """A text column that is declared integer: two of three values would be the middle."""
+    held = pa.table({"a": AGES})
+    pq.write_table(held, tmp_path / "t.parquet")
+    return {"parquet": tmp_path / "t.parquet", "arrow": held, "polars": pl.DataFrame({"a": AGES})}[
+        request.param
+    ]
+
+
+def test_text_that_is_declared_integer_is_refused_unless_cast(ages):
+    message = (
+        "string is declared integer, .*; correct the kind, or declare cast = true to read its texts"
+    )
+    with pytest.raises(InvalidInput, match=message) as caught:
+        open_source(ages, table(INTEGER))
+    faults = compare(ages, table(INTEGER))[1]
+    assert [fault in str(caught.value) for fault in faults] == [True]
+    assert "SECRET" not in str(caught.value)
+    casting = table(replace(INTEGER, cast=True))
+    assert compare(ages, casting) == (casting, [])
+    (batch,) = open_source(ages, casting).batches(4)
+    assert batch.values.tolist() == [[50], [25], [50]]  # noqa: PD011  (no pandas here)
+
+
+def test_numbers_that_are_declared_words_are_refused_unless_cast():
+    data = pa.table({"a": [Decimal("1.5")]})
+    with pytest.raises(InvalidInput, match="is declared category, and no category is a number; correct"):
+        open_source(data, table(WORDS))
+    (batch,) = open_source(data, table(replace(WORDS, cast=True))).batches(4)
+    assert batch.values.tolist() == [[0]]  # noqa: PD011  (no pandas here)
+
+
+def test_rows_decide_the_types_of_pandas_so_none_is_refused():
+    """A refusal would tell whether one private cell holds text."""
+    for cells in ([1, 2], [1, "SECRET"], ["1", "SECRET"], [1.5, None], [True, "x"]):
+        for dtype in (None, object, "string", "category"):
+            data = pd.DataFrame({"a": pd.Series(cells, dtype=dtype)})
+            for column in COLUMNS.values():
+                assert compare(data, table(column)) == (table(column), [])
+                assert len(next(open_source(data, table(column)).batches(4))) == 2
+
+
+TEXT = """format = "adumbra-schema/1"
+[table]
+unit = "row"
+neighbours = "replace-one"
+[[columns]]
+name = "a"
+kind = "integer"
+lower = 0
+upper = 100
+"""
+
+
+def test_cast_is_kept_in_file_and_digest():
+    schema, plain = Schema.parse(TEXT + "cast = true\n"), Schema.parse(TEXT)
+    assert schema.columns == (replace(INTEGER, cast=True),)
+    assert Schema.parse(schema.to_toml()) == schema
+    assert schema.digest() != plain.digest()
+    assert Schema.parse(TEXT + "cast = false\n").digest() == plain.digest()
+    # As computed before the key existed: files without it keep their digest.
+    assert plain.digest() == "1ff2f88af2a04372ba1429b434e5e4fb58efe1ada5d9deef7833261371a81a45"
+    group = TEXT.replace("[[columns]]\nname", "cast = 1\n[[groups]]\nmatch").replace('"a"', '"a*"')
+    with pytest.raises(SchemaError, match="cast: is no field of"):
+        Schema.parse(group)
+    spread = Schema.parse(group.replace("cast = 1\n", "") + "cast = true\n").expand(["a1", "a2"])
+    assert [column.cast for column in spread.columns] == [True, True]
+    with pytest.raises(SchemaError, match="f.toml:10: cast='yes': must be true or false"):
+        Schema.parse(TEXT + 'cast = "yes"\n', "f.toml")
+    with pytest.raises(InvalidInput, match="column 'a', cast=1: must be true or false"):
+        replace(INTEGER, cast=1)

@@ -1,0 +1,253 @@
+"""Post-processing of noisy moments: shrinkage, marginals, latent decoding. Public numbers only."""
+
+import numpy as np
+import pytest
+
+from adumbra.postprocess.latent import (
+    Block,
+    calibrate,
+    choose_levels,
+    class_labels,
+    encoded,
+    latent_model,
+    normal_rows,
+    sample,
+)
+from adumbra.postprocess.marginals import (
+    cell_limits,
+    cell_means,
+    denoise_columns,
+    fill,
+    heard,
+    merge_cells,
+    merge_rare,
+    project_simplex,
+    quota,
+)
+from adumbra.postprocess.matrices import root, shrink_means, shrink_rectangular, shrink_symmetric
+
+
+def wigner(width, sigma, rng):
+    upper = np.triu(rng.normal(size=(width, width)) * sigma, 1)
+    return upper + upper.T + np.diag(rng.normal(size=width) * sigma * np.sqrt(2))
+
+
+def test_symmetric_shrinkage_beats_the_noisy_matrix_and_finds_the_rank():
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(120, 3)))[0]
+    truth = (basis * np.array([60.0, 45.0, 30.0])) @ basis.T
+    noisy = truth + wigner(120, 1.0, rng)
+    shrunk, rank = shrink_symmetric(noisy, 1.0)
+    assert rank == 3
+    assert np.linalg.norm(shrunk - truth) < 0.35 * np.linalg.norm(noisy - truth)
+    nothing, rank = shrink_symmetric(wigner(200, 1.0, rng) * 0.9, 1.0)
+    assert rank == 0
+    assert not nothing.any()
+
+
+def test_rectangular_shrinkage_beats_the_noisy_matrix():
+    rng = np.random.default_rng(1)
+    truth = np.outer(rng.normal(size=200), rng.normal(size=16)) * 2
+    noisy = truth + rng.normal(size=truth.shape)
+    shrunk, rank = shrink_rectangular(noisy, 1.0)
+    assert rank == 1
+    assert np.linalg.norm(shrunk - truth) < 0.5 * np.linalg.norm(noisy - truth)
+    same, _ = shrink_rectangular(noisy, 0.0)
+    assert np.allclose(same, noisy)
+    assert shrink_rectangular(np.empty((3, 0)), 1.0)[1] == 0
+
+
+def test_class_means_are_shrunk_along_the_covariance():
+    rng = np.random.default_rng(2)
+    truth = np.zeros((4, 100))
+    truth[:, :3] = rng.normal(size=(4, 3)) * 3
+    truth -= truth.mean(axis=0)
+    sizes = np.full(4, 50.0)
+    noisy = truth + rng.normal(size=truth.shape)
+    covariance = np.diag(np.r_[np.full(3, 50.0), np.full(97, 1.0)])
+    shrunk = shrink_means(noisy * 50.0, sizes, covariance, 50.0, 0.1)
+    assert np.linalg.norm(shrunk - truth) < 0.4 * np.linalg.norm(noisy - truth)
+    assert np.allclose(sizes @ shrunk, 0.0)
+    exact = shrink_means(truth * 50.0, sizes, covariance, 1e-6, 1e-9)
+    assert np.allclose(exact, truth, atol=1e-6)
+    assert not shrink_means(np.ones((1, 5)), np.ones(1), np.eye(5), 1.0, 0.1).any()
+    assert not shrink_means(np.zeros((2, 5)), np.ones(2), np.eye(5), 1.0, 0.1).any()
+
+
+def test_means_stay_where_the_trace_drowns():
+    sums = np.array([[3.0, -1.0], [1.0, 5.0]])
+    kept = shrink_means(sums, np.array([1.0, 3.0]), np.diag([1.0, -1.5]), 1.0, 1.0)
+    assert np.allclose(kept[0] - kept[1], sums[0] - sums[1] / 3.0)
+    assert np.allclose(np.array([1.0, 3.0]) @ kept, 0.0)
+
+
+def test_a_small_class_is_drawn_further_in():
+    rng = np.random.default_rng(7)
+    truth = rng.normal(size=(8, 40))
+    sizes = np.r_[np.full(7, 100.0), 2.0]
+    sums = truth * sizes[:, None] + rng.normal(size=truth.shape) * 10.0
+    shrunk = shrink_means(sums, sizes, np.eye(40), 10.0, 1e-3)
+    kept = np.linalg.norm(shrunk, axis=1) / np.linalg.norm(sums / sizes[:, None], axis=1)
+    assert kept[-1] < 0.2 < 0.8 < kept[:-1].min()
+
+
+def test_means_that_spill_through_tilted_directions_are_taken_back():
+    """One strong direction carries the means; noise in the covariance tilts it, its estimate leaks."""
+    rng = np.random.default_rng(6)
+    width, entry = 200, 0.1
+    noise = rng.normal(size=(width, width)) * entry
+    covariance = np.diag(np.r_[9.0, np.full(width - 1, 0.01)]) + (noise + noise.T) / np.sqrt(2.0)
+    truth = np.zeros((2, width))
+    truth[:, 0] = [-1.0, 1.0]
+    sizes, sigma = np.full(2, 100.0), 0.1
+    vectors = np.linalg.eigh(covariance)[1]
+    found = shrink_means(truth * 100.0, sizes, covariance, sigma, entry) @ vectors
+    blind = shrink_means(truth * 100.0, sizes, covariance, sigma, 1e-9) @ vectors
+    assert abs(found[1, -1]) > 0.9
+    assert np.linalg.norm(found[:, :-10]) < 0.5 * np.linalg.norm(blind[:, :-10])
+
+
+def test_root_of_an_indefinite_matrix_is_that_of_its_positive_part():
+    matrix = np.diag([2.0, -1.0])
+    factor = root(matrix)
+    assert np.allclose(factor @ factor.T, np.diag([2.0, 0.0]), atol=1e-8)
+
+
+def test_simplex_projection_is_the_nearest_law():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(50, 7))
+    found = project_simplex(rows)
+    assert np.allclose(found.sum(axis=1), 1.0)
+    assert found.min() >= 0.0
+    others = rng.dirichlet(np.ones(7), size=400)
+    for row, law in zip(rows, found, strict=True):
+        assert np.linalg.norm(row - law) <= np.linalg.norm(row - others, axis=1).min() + 1e-12
+    assert np.allclose(project_simplex(np.array([1.0, 1.0]), 6.0), [3.0, 3.0])
+    assert np.allclose(project_simplex(np.array([1.0, -np.inf, 3.0]), 8.0), [3.0, 0.0, 5.0])
+    assert np.allclose(project_simplex(np.array([[1.0, 2.0]]), np.array([-1.0])), 0.0)
+
+
+def test_columns_with_like_cells_are_denoised_together():
+    rng = np.random.default_rng(4)
+    truth = [np.array([5.0, 9.0, 4.0, 1.0]) * 10 for _ in range(40)]
+    noisy = [row + rng.normal(size=4) for row in truth] + [np.array([3.0, 4.0])]
+    cleaned = denoise_columns(noisy, 1.0)
+    before = sum(np.linalg.norm(a - b) for a, b in zip(noisy, truth, strict=False))
+    after = sum(np.linalg.norm(a - b) for a, b in zip(cleaned, truth, strict=False))
+    assert after < 0.4 * before
+    assert cleaned[-1] is noisy[-1]
+
+
+def test_a_lone_histogram_keeps_the_cells_that_its_noise_cannot_explain():
+    counts = np.array([0.5, 900.0, 100.0, -2.0, 2.0, 1.0])
+    assert denoise_columns([counts], 1.0)[0].tolist() == [-np.inf, 900.0, 100.0, -np.inf, 2.0, -np.inf]
+
+
+def test_cells_that_noise_explains_are_not_heard():
+    counts = np.array([[100.0, 3.0, -2.0], [90.0, 1.0, 1.0]])
+    assert heard(counts, 2.0, 2.0).tolist() == [True, False, False]
+    assert heard(np.array([[1.0, -1.0]]), 9.0, 2.0).tolist() == [True, True]
+
+
+def test_rare_levels_share_the_last_group():
+    assert merge_rare(np.array([9.0, 1.0, 8.0, 2.0]), 3.0).tolist() == [0, 2, 1, 2]
+    assert merge_rare(np.array([9.0, 8.0]), 3.0).tolist() == [0, 1]
+    assert merge_rare(np.array([1.0, 2.0]), 3.0).tolist() == [0, 0]
+
+
+def test_merged_cells_are_neighbours_and_heavy_enough():
+    weights = np.array([1.0, 2.0, 60.0, 1.0, 1.0, 5.0, 20.0, 10.0, 0.5])
+    groups = merge_cells(weights, 5, 2.0)
+    assert np.all(np.diff(groups) >= 0)
+    assert set(np.diff(groups)) <= {0, 1}
+    totals = np.bincount(groups, weights)
+    assert totals.min() >= 2.0
+    assert groups[2] != groups[1]
+    assert merge_cells(np.array([5.0, 0.1]), 1, 1.0).tolist() == [0, 0]
+    assert merge_cells(np.array([5.0, 0.1]), 2, 1.0).tolist() == [0, 0]
+    assert merge_cells(np.array([0.1]), 2, 1.0).tolist() == [0]
+
+
+def test_values_hit_the_law_exactly_and_stay_in_their_cells():
+    edges = np.array([0.0, np.nextafter(0.0, 1.0), 2.0, 4.0])
+    low, high = cell_limits(edges, is_integer=False)
+    assert high[0] == low[0] == 0.0
+    order = np.random.default_rng(5).permutation(1000)
+    values = fill(order, np.array([0.25, 0.5, 0.25]), (low, high))
+    assert np.sum(values == 0.0) == 250
+    assert np.sum(values >= 2.0) == 250
+    assert np.all(np.diff(values[order]) >= 0)
+    whole_low, whole_high = cell_limits(np.array([-0.5, 0.5, 3.2, 3.3]), is_integer=True)
+    assert whole_low.tolist() == [0.0, 1.0, 4.0]
+    assert whole_high.tolist() == [0.0, 3.0, 4.0]
+    assert cell_means(np.array([0.0, 2.0, 6.0]), is_integer=False).tolist() == [1.0, 4.0]
+    assert quota(np.zeros(4), 8).tolist() == [2, 2, 2, 2]
+    assert quota(np.array([1.0, 2.0]), 0).tolist() == [0, 0]
+
+
+def test_normal_rows_have_exact_moments_where_rows_suffice():
+    rng = np.random.default_rng(6)
+    labels = class_labels(np.array([0.3, 0.7]), 1000)
+    assert np.bincount(labels).tolist() == [300, 700]
+    rows = normal_rows(labels, 20, rng)
+    assert np.allclose(rows.T @ rows / 1000, np.eye(20), atol=1e-8)
+    few = normal_rows(labels[:30], 20, rng)
+    assert np.allclose(few.mean(axis=0), 0.0, atol=1e-12)
+
+
+def two_block_model(correlation=0.6):
+    law = np.array([0.5, 0.3, 0.2])
+    number = Block(start=0, width=1, shares=law, values=np.array([0.0, 0.5, 1.0]))
+    levels = Block(
+        start=1, width=3, shares=np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]), values=np.empty(0)
+    )
+    covariance = np.zeros((4, 4))
+    covariance[0, 0] = law @ number.values**2 - (law @ number.values) ** 2
+    for code in range(3):
+        covariance[1 + code, 1 + code] = 0.2
+    covariance[0, 3] = covariance[3, 0] = correlation * 0.12
+    covariance[0, 1] = covariance[1, 0] = -correlation * 0.12
+    means = np.array([[-0.05, 0.2, 0.0, -0.2], [0.05, -0.2, 0.0, 0.2]])
+    return latent_model((number, levels), np.array([0.5, 0.5]), means, (covariance,)), means, covariance
+
+
+def test_calibrated_rows_show_marginals_means_and_covariance():
+    model, means, covariance = two_block_model()
+    rng = np.random.default_rng(7)
+    model = calibrate(model, means, 10, 6000, rng)
+    decoded = sample(model, 20_000, rng)
+    shown = encoded(model, decoded)
+    counts = np.bincount((2 * shown[:, 0]).astype(int), minlength=3) / len(shown)
+    assert np.allclose(counts, [0.5, 0.3, 0.2], atol=1e-4)
+    for code in range(2):
+        rows = shown[decoded.labels == code]
+        assert np.allclose(rows[:, 1:].mean(axis=0), model.blocks[1].shares[code], atol=0.02)
+    gap = shown[decoded.labels == 1, 0].mean() - shown[decoded.labels == 0, 0].mean()
+    assert abs(gap - 0.1) < 0.02
+    within = np.concatenate(
+        [shown[decoded.labels == c] - shown[decoded.labels == c].mean(axis=0) for c in (0, 1)]
+    )
+    found = within.T @ within / len(within)
+    assert abs(found[0, 3] - covariance[0, 3]) < 0.02
+    assert abs(found[0, 1] - covariance[0, 1]) < 0.02
+
+
+def test_empty_classes_and_several_runs_of_columns_are_fine():
+    model, means, covariance = two_block_model()
+    parts = (covariance[:1, :1], covariance[1:, 1:])
+    lonely = latent_model(model.blocks, np.array([1.0, 0.0]), means, parts)
+    rng = np.random.default_rng(8)
+    lonely = calibrate(lonely, means, 2, 500, rng)
+    decoded = sample(lonely, 100, rng)
+    assert not decoded.labels.any()
+    codes, offsets = choose_levels(
+        rng.normal(size=(10, 2)), np.zeros(10, np.int64), np.full((2, 2), 0.5), np.zeros((2, 2)), 3
+    )
+    assert set(codes) <= {0, 1}
+    assert not offsets[1].any()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_hardly_any_rows_are_fine(rows):
+    model, _, _ = two_block_model()
+    assert len(sample(model, rows, np.random.default_rng(0)).labels) == rows
