@@ -141,7 +141,8 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
 ) -> PreparedRelease:
     """Settle a release and check all that can be foreseen; charges nothing.
 
-    Takes what `release` takes. Use the result in a `with` block, or `close` it: it holds an open ledger.
+    Takes what `release` takes. Use the result as a context manager, or `close` it: it holds an open
+    ledger.
 
     Raises
     ------

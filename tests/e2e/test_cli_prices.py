@@ -34,7 +34,7 @@ def place(tmp_path, monkeypatch):
     with create_ledger(tmp_path / "ledger.db") as book:
         book.register(Population("all", *ROW, 60.0, 1e-6))
         book.register(Population("people", *ROW, 50.0, 1e-6, parent="all"))
-        book.register(Population("strict", *ROW, 4.0))
+        book.register(Population("strict", *ROW, 4.0, 0.0))
     return tmp_path
 
 

@@ -133,7 +133,7 @@ def test_show_says_by_which_method_when_and_where(book, tmp_path):
     assert "3.81728 left (squares add); about" in text
     assert "together the squares of their mu add, not the epsilons" in text
     with open_ledger(book) as opened:
-        opened.register(Population("pure", *ROW, 4.0))
+        opened.register(Population("pure", *ROW, 4.0, 0.0))
         opened.reserve("pure", ask(1.0), request={}, source_pin="")  # of whom no method is known
     text = ledger("show", "pure", "--ledger", book)
     assert "  a release: epsilon=1 (pure)" in text

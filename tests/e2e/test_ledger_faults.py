@@ -115,7 +115,7 @@ def test_a_failure_at_any_statement_shows_no_parameter(
     for name in LOGGERS:
         caplog.set_level(logging.DEBUG, logger=name)
     with create_ledger(new_location(database, tmp_path)) as ledger:
-        ledger.register(Population("p", Unit.ROW, Neighbours.ADD_REMOVE, 1000.0))
+        ledger.register(Population("p", Unit.ROW, Neighbours.ADD_REMOVE, 1000.0, 0.0))
         whole = Failing(ledger, 10**6, forever=False)
         attempt(ledger, tmp_path / "whole", whole)
         assert len(whole.seen) > 40
@@ -139,7 +139,7 @@ def test_a_failure_at_any_statement_shows_no_parameter(
 def test_the_failures_would_show_n(tmp_path, quick_page):
     """What the planted driver says holds n: an error that passes through untouched is found."""
     with create_ledger(tmp_path / "ledger.db") as ledger:
-        ledger.register(Population("p", Unit.ROW, Neighbours.ADD_REMOVE, 1000.0))
+        ledger.register(Population("p", Unit.ROW, Neighbours.ADD_REMOVE, 1000.0, 0.0))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(store_module, "_withhold", lambda _error: None)
             heard = []
@@ -156,7 +156,7 @@ def test_a_log_of_all_statements_holds_no_row_of_the_ledger(caplog):
     for name in LOGGERS:
         caplog.set_level(logging.DEBUG, logger=name)
     with memory_ledger() as ledger:
-        ledger.register(Population("canary-name", Unit.ROW, Neighbours.ADD_REMOVE, 1.0))
+        ledger.register(Population("canary-name", Unit.ROW, Neighbours.ADD_REMOVE, 1.0, 0.0))
         ledger.show()
     assert "canary-name" not in "\n".join(record.getMessage() for record in caplog.records)
 

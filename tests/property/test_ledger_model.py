@@ -69,7 +69,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.cap, self.spent, self.parent, self.entries, self.digests = {}, {}, {}, {}, {}
         for name, epsilon in zip(NAMES, caps, strict=True):
             parent = "a" if child and name == "b" else None
-            self.ledger.register(Population(name, *ROW, epsilon, parent=parent))
+            self.ledger.register(Population(name, *ROW, epsilon, 0.0, parent=parent))
             self.cap[name], self.spent[name] = round(epsilon * 10**12), 0
             self.parent[name] = parent
 

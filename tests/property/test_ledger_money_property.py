@@ -19,7 +19,7 @@ decimals = st.decimals("0.0001", "100", places=4).map(float) | st.floats(1e-6, 1
 @CASES
 @given(whole=decimals, part=decimals)
 def test_granted_is_the_floor_of_cap_over_cost(whole, part):
-    people = Population("people", *ROW, whole)
+    people = Population("people", *ROW, whole, 0.0)
     units, left = cost(ask(part), people), cap(people)
     granted = left // units
     assert Fraction(units, SCALE) >= decimal(part) or granted == 1  # the whole cap in one spend

@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_refused_with_its_reason(ledger):
     with pytest.raises(InvalidInput, match="population=nobody: not registered"):
         reserve(ledger, "nobody")
     with pytest.raises(Unsupported, match="its parent pure"):
-        ledger.register(Population("x", Unit.ELEMENT, Neighbours.ONE_ELEMENT, 1.0, parent="pure"))
+        ledger.register(Population("x", Unit.ELEMENT, Neighbours.ONE_ELEMENT, 1.0, 0.0, parent="pure"))
     with pytest.raises(Unsupported, match="its parent pure is pure"):
         register(ledger, "x", 1.0, delta=1e-6, parent="pure")
     with pytest.raises(InvalidInput, match="not registered"):
@@ -234,7 +234,7 @@ def test_an_empty_population_can_be_linked(ledger):
     register(ledger, "all", 1.0)
     register(ledger, "new", 1.0)
     ledger.link("new", "all", "a sample of them")
-    assert ledger.populations()[1] == Population("new", *ROW, 1.0, parent="all")
+    assert ledger.populations()[1] == Population("new", *ROW, 1.0, 0.0, parent="all")
     ledger.verify()
 
 

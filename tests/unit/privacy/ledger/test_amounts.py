@@ -22,7 +22,7 @@ from adumbra.privacy.ledger.amounts import (
 from support.accounting import curve
 from support.ledger import ROW, ask
 
-PURE = Population("pure", *ROW, 1.0)
+PURE = Population("pure", *ROW, 1.0, 0.0)
 GAUSS = Population("gauss", *ROW, 1.0, 1e-6)
 
 
@@ -34,7 +34,7 @@ def test_a_float_is_the_decimal_that_prints_it():
 
 
 def test_caps_are_rounded_down_and_costs_up():
-    third = Population("third", *ROW, 1 / 3)
+    third = Population("third", *ROW, 1 / 3, 0.0)
     assert cap(third) == 333_333_333_333
     assert cost(ask(1 / 3), PURE) == 333_333_333_334
     assert cost(ask(1 / 3), third) == cap(third)  # the whole cap can be asked for
@@ -93,7 +93,7 @@ def test_spent_is_shown_as_people_read_it():
 def test_spent_is_never_printed_below_what_was_spent():
     """To nearest, half of these totals are below the truth; so are the units of a whole cap."""
     assert spent_epsilon([ask(0.3333331000001)], PURE) == 0.3333331000001
-    whole = Population("people", *ROW, 0.1234567890123456)
+    whole = Population("people", *ROW, 0.1234567890123456, 0.0)
     assert cost(ask(whole.epsilon), whole) < decimal(whole.epsilon) * SCALE
     assert spent_epsilon([ask(whole.epsilon)], whole) >= whole.epsilon
     people = Population("people", *ROW, 50.0, 1e-6)
@@ -109,6 +109,6 @@ def test_affordable_is_zero_below_the_smallest_request():
     assert affordable(0, PURE, 0.0) == affordable(-5, GAUSS, 1e-6) == 0.0
     assert affordable(999, PURE, 0.0) == 0.0
     assert affordable(1000, PURE, 0.0) == 1e-9
-    assert affordable(MAX_UNITS, Population("big", *ROW, 1000.0), 0.0) == 1000.0
+    assert affordable(MAX_UNITS, Population("big", *ROW, 1000.0, 0.0), 0.0) == 1000.0
     assert affordable(cap(GAUSS), GAUSS, 1e-6) == 1.0
     assert math.isclose(affordable(cost(ask(0.25), GAUSS), GAUSS, 0.0), 0.25, rel_tol=1e-5)

@@ -252,7 +252,7 @@ def test_a_ledger_that_is_not_whole_is_not_backed_up(tmp_path):
 
 def test_a_backup_replaces_nothing(tmp_path, monkeypatch):
     with create_ledger(tmp_path / "l.db") as ledger:
-        ledger.register(Population("people", *ROW, 1.0))
+        ledger.register(Population("people", *ROW, 1.0, 0.0))
         (tmp_path / "there.json").write_text("mine")
         for path, head, said in (
             (tmp_path / "l.db", None, "exists already"),

@@ -180,7 +180,7 @@ class TestInTheLedger:
         rows = table(6)
         register(ledger, "a", 1.0, delta=1e-6)
         register(ledger, "b", 1.0)
-        ledger.register(Population("c", Unit.ROW, Neighbours.ADD_REMOVE, 1.0))
+        ledger.register(Population("c", Unit.ROW, Neighbours.ADD_REMOVE, 1.0, 0.0))
         self.spend(ledger, "a", rows)
         self.spend(ledger, "b", rows)
         entry = ledger.reserve(
