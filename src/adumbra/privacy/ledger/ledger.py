@@ -26,7 +26,7 @@ from adumbra.privacy.ledger.export import write_export
 from adumbra.privacy.ledger.fingerprint import Fingerprint
 from adumbra.privacy.ledger.model import FORMAT, heads, keys
 from adumbra.privacy.ledger.quotes import Quote, quote
-from adumbra.privacy.ledger.store import Store
+from adumbra.privacy.ledger.store import ReplyLost, Store
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, Population, State, Statement
 
 _PUBLIC_HEAD = select(heads).where(heads.c.log == "public")
@@ -126,9 +126,13 @@ class Ledger:
         """
         self.check(population, guarantee)
         crash_points.checkpoint("reserve: before")
-        with self._acts() as chain:
-            entry = protocol.reserve(chain, population, guarantee, request, source_pin)
-            crash_points.checkpoint("reserve: written, not committed")
+        entry = ""
+        try:
+            with self._acts() as chain:
+                entry = protocol.reserve(chain, population, guarantee, request, source_pin)
+                crash_points.checkpoint("reserve: written, not committed")
+        except ReplyLost as lost:
+            raise ReplyLost(f"entry={entry}: may be charged\n{lost}") from None
         crash_points.checkpoint("reserve: committed")
         return entry
 

@@ -9,6 +9,7 @@ No error and no log record of the database leaves this module with them.
 
 import logging
 import os
+import re
 import sqlite3
 import stat
 import threading
@@ -18,15 +19,27 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    NoSuchModuleError,
+    OperationalError,
+    SQLAlchemyError,
+)
 
 from adumbra.errors import InvalidInput, LedgerError
-from adumbra.privacy.ledger import journal
+from adumbra.privacy.ledger import journal, postgres
 
 BUSY_SECONDS = 60
 _WRITE = "adumbra_write"
 _WITHHELD = ("withheld: it may hold private values",)
 _LOGGER = "adumbra"  # below sqlalchemy.engine.Engine, with a level of its own
+# What is meant as an address although it is none; it may hold a password and is never shown as a path.
+ADDRESS = re.compile(r"(?i)postgres\w*(\+\w+)?:|.*\b(pass\w*|host|dbname)\s*=")
+
+
+class ReplyLost(LedgerError):
+    """Nobody can say now whether the last act was written."""
 
 
 class Store:
@@ -43,7 +56,10 @@ class Store:
     @property
     def name(self) -> str:
         """Where the ledger is, without any password."""
-        return "memory" if self._memory else self._url.render_as_string(hide_password=True)
+        if self._memory:
+            return "memory"
+        is_file = self._url.get_backend_name() == "sqlite"
+        return str(self._url.database) if is_file else postgres.shown(self._url)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -68,7 +84,7 @@ class Store:
             try:
                 with (
                     engine.connect().execution_options(**{_WRITE: write}) as connection,
-                    connection.begin(),
+                    self._begun(connection, write=write),
                 ):
                     yield connection
             except OperationalError as error:
@@ -80,6 +96,32 @@ class Store:
             else:
                 return
             _raise_alone(fault)
+
+    @contextmanager
+    def _begun(self, connection: Connection, *, write: bool) -> Iterator[None]:
+        """A transaction; if the reply to its commit is lost, the server says whether it was written."""
+        mark, is_ended, is_lost = None, False, False
+        try:
+            with connection.begin():
+                if write and connection.dialect.name == "postgresql":
+                    mark = postgres.mark(connection)
+                yield
+                is_ended = True
+        except DBAPIError as error:
+            if mark is None or not is_ended:
+                raise
+            written = postgres.was_written(self._current(), mark, 2 * BUSY_SECONDS)
+            if written is False:
+                raise
+            _withhold(error)
+            is_lost = written is None
+        if is_lost:
+            _raise_alone(
+                ReplyLost(
+                    f"ledger={self.name}: the reply to the last act was lost and no server answers; it "
+                    "may be written: look with `adumbra ledger show` before you do it again"
+                )
+            )
 
     def _current(self) -> Engine:
         """This process's engine: a forked child makes its own."""
@@ -97,7 +139,12 @@ class Store:
         quiet: dict[str, Any] = {"hide_parameters": True, "logging_name": _LOGGER}
         if self._url.get_backend_name() == "postgresql":
             engine = create_engine(
-                self._url, pool_pre_ping=True, isolation_level="READ COMMITTED", **quiet
+                self._url,
+                creator=postgres.connector(self._url, 1.5 * BUSY_SECONDS),
+                pool_pre_ping=True,
+                pool_timeout=BUSY_SECONDS,
+                isolation_level="READ COMMITTED",
+                **quiet,
             )
             event.listen(engine, "connect", _durable_postgres)
             event.listen(engine, "begin", _begin_postgres)
@@ -177,37 +224,29 @@ def _begin_postgres(connection: Connection) -> None:
 
 
 def _durable_postgres(connection: object, _record: object) -> None:
-    """Per connection: a commit returns after it is on disk."""
-    cursor = connection.cursor()  # type: ignore[attr-defined]
-    if cursor.execute("SHOW fsync").fetchone()[0] != "on":
-        connection.close()  # type: ignore[attr-defined]
-        raise LedgerError("ledger: the server runs with fsync=off and could forget a charge; turn it on")
-    cursor.execute("SET SESSION synchronous_commit = on")
-    cursor.execute(f"SET SESSION lock_timeout = '{BUSY_SECONDS}s'")
-    cursor.close()
-    connection.commit()  # type: ignore[attr-defined]
+    """Per connection: flushed commits, and a limit to every wait."""
+    postgres.limit_server(connection, BUSY_SECONDS)
 
 
 def parse_location(location: str | Path) -> URL:
     """A path means SQLite; `postgresql://...` means PostgreSQL through psycopg."""
     text = str(location)
     if "://" not in text:
+        if ADDRESS.match(text):
+            raise InvalidInput("ledger: not a path; write postgresql://user@host:port/database")
         return URL.create("sqlite", database=str(Path(text).absolute()))
     try:
         url = make_url(text)
         backend = url.get_backend_name()
-        if backend == "postgresql":
-            url = url.set(drivername="postgresql+psycopg")
-            url.get_dialect().import_dbapi()
     except (ArgumentError, NoSuchModuleError):
         raise InvalidInput("ledger: not a path and not a database address") from None
-    except ImportError as error:
-        raise InvalidInput("ledger=postgresql: psycopg is missing; install adumbra[postgres]") from error
+    except ValueError:
+        raise postgres.bad_port() from None
     if backend == "sqlite" and url.database:
         return URL.create("sqlite", database=str(Path(url.database).absolute()))
     if backend != "postgresql":
-        raise InvalidInput(f"ledger={backend}: must be a path or a postgresql:// address")
-    return url
+        raise InvalidInput("ledger: must be a path or a postgresql:// address")
+    return postgres.address(url)
 
 
 def check_file(url: URL) -> None:
