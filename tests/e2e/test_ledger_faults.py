@@ -102,16 +102,9 @@ def attempt(ledger, out, failing):
         )
 
 
-@pytest.fixture
-def quick_page(monkeypatch):
-    monkeypatch.setattr(workflow, "render", lambda _card: "<!doctype html>")
-
-
 @pytest.mark.parametrize("database", DATABASES)
 @pytest.mark.parametrize("forever", [False, True])
-def test_a_failure_at_any_statement_shows_no_parameter(
-    database, forever, tmp_path, caplog, capfd, quick_page
-):
+def test_a_failure_at_any_statement_shows_no_parameter(database, forever, tmp_path, caplog, capfd):
     for name in LOGGERS:
         caplog.set_level(logging.DEBUG, logger=name)
     with create_ledger(new_location(database, tmp_path)) as ledger:
@@ -136,7 +129,7 @@ def test_a_failure_at_any_statement_shows_no_parameter(
         assert not PRIVATE_NAMES.search(text)
 
 
-def test_the_failures_would_show_n(tmp_path, quick_page):
+def test_the_failures_would_show_n(tmp_path):
     """What the planted driver says holds n: an error that passes through untouched is found."""
     with create_ledger(tmp_path / "ledger.db") as ledger:
         ledger.register(Population("p", Unit.ROW, Neighbours.ADD_REMOVE, 1000.0, 0.0))
