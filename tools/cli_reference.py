@@ -14,7 +14,7 @@ PAGE, METHODS = REFERENCE / "cli.md", REFERENCE / "methods.md"
 HEAD = """# The command line
 
 Exit codes: 0 done, 2 bad input or usage, 3 refused by the budget, 4 verification failed, 130 stopped by
-Ctrl-C (what stays charged is said), 1 anything else. `--json` prints one JSON
+Ctrl-C and 143 by SIGTERM (what stays charged is said), 1 anything else. `--json` prints one JSON
 object on stdout; progress and errors go to stderr. This page is written
 by `python tools/cli_reference.py`.
 """

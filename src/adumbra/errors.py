@@ -15,6 +15,8 @@ Messages read `name=value: rule; remedy` and hold public values only. No excepti
 was read from a private row, neither in its text nor as an attribute.
 """
 
+import re
+
 
 class AdumbraError(Exception):
     """The root; `exit_code` is what the command line returns for it."""
@@ -63,6 +65,10 @@ class ChargeNote(str):
     __slots__ = ()
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: the same stop as Ctrl-C, asked for by the system."""
+
+
 class VerificationFailed(AdumbraError):
     """A hash, a signature, a chain or a state does not fit."""
 
@@ -79,6 +85,16 @@ class NoiseKeyReused(AdumbraError):
 
 class PrivacyCostWarning(UserWarning):
     """A further release is about to be paid for; made an error, it stops before the payment."""
+
+
+TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # bidirectional controls
+
+
+def visible(text: object, *, keep: str = "") -> str:
+    """Text that cannot steer a terminal or turn what stands beside it: what is invisible is escaped."""
+    return "".join(
+        letter if letter.isprintable() or letter in keep else ascii(letter)[1:-1] for letter in str(text)
+    )
 
 
 def require(rule: bool, message: str) -> None:

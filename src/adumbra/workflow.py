@@ -25,15 +25,8 @@ from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release.artifact import Release
 from adumbra.release.card import Card, build_card, require_about, stamped
-from adumbra.release.storage import (
-    LONGEST_ENTRY,
-    date_files,
-    load,
-    require_card,
-    require_place,
-    staged_at,
-    write_staged,
-)
+from adumbra.release.place import LONGEST_ENTRY, require_place, staging
+from adumbra.release.storage import date_files, load, require_card, write_staged
 from adumbra.report.page import render
 from adumbra.schema.schema import Schema
 from adumbra.version import __version__
@@ -288,17 +281,18 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
         card = _card(prepared, {"entry": entry, **book.head().to_dict()}, draft)
         if grant.not_private:
             card = stamped(card)
-        staged = staged_at(target, entry)
         tables = {**draft.tables, **draft.pending}
-        digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=render)
-        if source.pin() != prepared.pin:
-            raise LedgerError(f"entry={entry}: the data changed while it was read; nothing is published")
-        if source.is_seen:
-            book.record_fingerprint(entry, fingerprint)
-        book.seal(entry, staged=staged, digest=digest)
-        book.publish(entry, target)
-        book.commit(entry)
-    target.chmod(0o755)  # staged and published as the owner's own; readable once it is committed
+        with staging(target, entry) as staged:
+            digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=render)
+            if source.pin() != prepared.pin:
+                raise LedgerError(
+                    f"entry={entry}: the data changed while it was read; nothing is published"
+                )
+            if source.is_seen:
+                book.record_fingerprint(entry, fingerprint)
+            book.seal(entry, staged=staged, digest=digest)
+            book.publish(entry, target)
+            book.commit(entry)
 
 
 def _card(prepared: PreparedRelease, paid: Mapping[str, object], draft: Draft | None = None) -> Card:

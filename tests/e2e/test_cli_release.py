@@ -206,12 +206,13 @@ from adumbra.cli.main import main
 from adumbra.privacy.ledger import crash_points
 def stop(at):
     if at == {at!r}:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.{name})
 crash_points.checkpoint = stop
 main()
 """
 
 
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 @pytest.mark.parametrize(
     ("at", "text"),
     [
@@ -220,16 +221,16 @@ main()
         ("publish: moved, not flushed", "is publishing and stays charged; `adumbra ledger resume`"),
     ],
 )
-def test_ctrl_c_says_which_entry_stays_charged_and_what_to_do(tmp_path, place, at, text):
-    for name in ("table.parquet", "table.toml"):
-        (tmp_path / name).symlink_to(place / name)
+def test_a_stop_says_which_entry_stays_charged_and_what_to_do(tmp_path, place, at, text, name, code):
+    for file in ("table.parquet", "table.toml"):
+        (tmp_path / file).symlink_to(place / file)
     adumbra("ledger", "init", "ledger.db", cwd=tmp_path)
     register = "ledger register people --ledger ledger.db --epsilon 2 --delta 1e-6 --unit row"
     adumbra(*register.split(), "--neighbours", "replace-one", cwd=tmp_path)
-    command = [sys.executable, "-c", STOPPED.format(at=at), "release", "table.parquet"]
+    command = [sys.executable, "-c", STOPPED.format(at=at, name=name), "release", "table.parquet"]
     command += [*METHOD, *PAY, "--out", "stopped"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 130, done.stderr
+    assert done.returncode == code, done.stderr
     shown = json.loads(adumbra("ledger", "show", "--ledger", "ledger.db", "--json", cwd=tmp_path).stdout)
     (entry,) = shown["populations"][0]["stranded"]
     assert f"stopped\nentry={entry}: {text}" in done.stderr

@@ -12,6 +12,7 @@ import typer
 
 from adumbra.cli.flags import AsJson, Force, require_new_file
 from adumbra.cli.release_views import clean
+from adumbra.errors import visible
 
 if TYPE_CHECKING:
     from adumbra.privacy.ledger import Ledger, Statement
@@ -54,7 +55,7 @@ def opened(location: str) -> "Iterator[Ledger]":
 
 def say(sentence: str, facts: dict[str, Any], json: bool) -> None:
     """A sentence for people, or its facts for machines."""
-    typer.echo(json_module.dumps(facts, indent=2) if json else sentence)
+    typer.echo(json_module.dumps(facts, indent=2) if json else visible(sentence, keep="\n"))
 
 
 @app.command()
@@ -108,7 +109,10 @@ def register(  # noqa: PLR0913, PLR0917 - one argument a flag
     with opened(ledger) as book:
         book.register(population)
         statement = book.show(name)[0]
-    say(f"registered {statement.sentence()}", _facts(statement), json)
+    text = f"registered {statement.sentence()}"
+    if not delta:
+        text += "\nit pays for pure releases only; `ledger raise --delta` can change that until a charge"
+    say(text, _facts(statement), json)
 
 
 @app.command()
@@ -162,7 +166,9 @@ def head(ledger: Location, json: AsJson = False) -> None:
 def resume(
     entry: EntryId,
     ledger: Location,
-    target: Annotated[Path | None, typer.Option("--target", help="Needed if none was recorded.")] = None,
+    target: Annotated[
+        Path | None, typer.Option("--target", help="Where, if no place was recorded or it was taken.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Publish the same sealed bytes after a crash."""
@@ -183,16 +189,26 @@ def void(entry: EntryId, ledger: Location, reason: Reason, json: AsJson = False)
 
 
 @app.command("raise")
-def raise_cap(
+def raise_cap(  # noqa: PLR0913, PLR0917 - one argument a flag
     population: Name,
     ledger: Location,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="The new, higher cap.")],
     reason: Reason,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="The new, higher cap.")] = None,
+    delta: Annotated[
+        float | None, typer.Option("--delta", help="Another delta; only before the first charge.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Raise a cap; the act and its reason stay visible for ever."""
+    """Raise a cap, or change the delta of an unused account; act and reason stay visible for ever."""
+    from adumbra.errors import InvalidInput
+
     with opened(ledger) as book:
-        book.raise_cap(population, epsilon, reason)
+        if delta is not None:
+            book.change_delta(population, delta, reason, epsilon=epsilon)
+        elif epsilon is not None:
+            book.raise_cap(population, epsilon, reason)
+        else:
+            raise InvalidInput("epsilon: give the new cap, a --delta, or both")
         statement = book.show(population)[0]
     say(f"raised: {statement.sentence()}", _facts(statement), json)
 
@@ -264,9 +280,9 @@ def _facts(statement: "Statement") -> dict[str, Any]:
 def _print(statement: "Statement") -> None:
     typer.echo(statement.sentence())
     for change in statement.raised:
-        typer.echo(
-            f"  cap raised {change.day} from {change.before!r} to {change.after!r}: {change.reason}"
-        )
+        also = "" if change.delta is None else f", delta now {change.delta!r}"
+        caps = f"from {change.before!r} to {change.after!r}{also}"
+        typer.echo(f"  cap raised {change.day} {caps}: {change.reason}")
     for entry in statement.entries:
         charged = f"{entry.id}  {entry.day}  {entry.state:<10}  charged epsilon={entry.epsilon!r}"
         typer.echo(

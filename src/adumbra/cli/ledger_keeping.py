@@ -1,4 +1,4 @@
-"""`adumbra ledger backup` and `restore`: copies that are whole, and the way back."""
+"""`adumbra ledger backup`, `restore` and `clean`: copies that are whole, and what a crash left."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,7 @@ import typer
 
 from adumbra.cli.flags import AsJson
 from adumbra.cli.ledger_commands import Location, opened, read_card, say
+from adumbra.cli.release_views import clean as plain
 
 Kept = Annotated[
     Path | None, typer.Option("--head", help="Where the head goes; beside the backup when left out.")
@@ -45,3 +46,26 @@ def restore(
         found = book.head()
     text = f"restored ledger {found.ledger}, whole, at event {found.sequence}; use one copy of it only"
     say(text, found.to_dict(), json)
+
+
+def clean(
+    folder: Annotated[Path, typer.Argument(help="A folder that releases or ledgers were made in.")],
+    ledger: Location,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete what is listed.")] = False,
+    json: AsJson = False,
+) -> None:
+    """List what crashes left in a folder: staged folders that cannot be published, half-made ledgers."""
+    from adumbra.release.leftovers import find_leftovers
+    from adumbra.release.leftovers import remove as remove_one
+
+    with opened(ledger) as book:
+        entries = {entry.id: entry for each in book.show() for entry in each.entries}
+        found = find_leftovers(folder, entries)
+        for leftover in found if remove else ():
+            remove_one(leftover)
+    done = "removed" if remove else "can go"
+    lines = [f"{done}: {plain(each.path)}, {each.why}" for each in found] or ["nothing was left here"]
+    if found and not remove:
+        lines.append("nothing was removed; --remove deletes these")
+    facts = [{"path": str(each.path), "why": each.why} for each in found]
+    say("\n".join(lines), {"removed": remove, "leftovers": facts}, json)

@@ -1,5 +1,6 @@
 """The `adumbra` command: a thin face over `workflow`; every heavy import waits for its command."""
 
+import signal
 import sys
 from typing import Any, NoReturn
 
@@ -16,12 +17,12 @@ from adumbra.cli import (
     report_command,
     schema_commands,
 )
-from adumbra.errors import AdumbraError
+from adumbra.errors import AdumbraError, Terminated, visible
 from adumbra.version import __version__
 
 EXIT_CODES = (
     "Exit codes: 0 done, 2 bad input or usage, 3 refused by the budget, 4 verification failed, "
-    "130 stopped by Ctrl-C, 1 anything else."
+    "130 stopped by Ctrl-C, 143 by SIGTERM, 1 anything else."
 )
 
 app = typer.Typer(
@@ -61,6 +62,7 @@ app.command("audit")(audit_command.audit)
 app.add_typer(schema_commands.app, name="schema")
 ledger_commands.app.command("backup")(ledger_keeping.backup)
 ledger_commands.app.command("restore")(ledger_keeping.restore)
+ledger_commands.app.command("clean")(ledger_keeping.clean)
 app.add_typer(ledger_commands.app, name="ledger")
 
 
@@ -69,14 +71,15 @@ def main() -> NoReturn:
 
     Anything else is reported by its type: the text of a foreign exception may hold a private value.
     """
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         plain_help(typer.main.get_command(app))()
     except AdumbraError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo("error: " + visible(error, keep="\n"), err=True)
         _say_what_is_charged(error)
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, BrokenPipeError):
-        sys.exit(130)
+    except (KeyboardInterrupt, BrokenPipeError) as stop:
+        sys.exit(planning.exit_code_of(stop))
     except Exception as error:  # noqa: BLE001 - the last fence before the terminal
         kind = type(error).__name__
         place = _innermost_frame(error)
@@ -85,6 +88,11 @@ def main() -> NoReturn:
         _say_what_is_charged(error)
         sys.exit(1)
     sys.exit(0)
+
+
+def _terminate(_number: int, _frame: object) -> NoReturn:
+    """SIGTERM stops as Ctrl-C does: what stays charged is said."""
+    raise Terminated
 
 
 def plain_help(command: Any, parent: Any = None) -> Any:  # noqa: ANN401 - typer keeps these classes private

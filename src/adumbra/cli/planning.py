@@ -249,7 +249,8 @@ def _require_consent(question: str, *, err: bool) -> None:
         agreed = typer.confirm(question, err=err)
     except typer.Abort as stop:
         typer.echo("nothing was charged", err=True)
-        raise typer.Exit(130 if isinstance(stop.__context__, KeyboardInterrupt) else 1) from None
+        asked = stop.__context__
+        raise typer.Exit(exit_code_of(asked) if isinstance(asked, KeyboardInterrupt) else 1) from None
     if not agreed:
         typer.echo("nothing was charged", err=True)
         raise typer.Exit(1)
@@ -257,14 +258,21 @@ def _require_consent(question: str, *, err: bool) -> None:
 
 @contextmanager
 def stopped_in_words() -> "Iterator[None]":
-    """Ctrl-C after the charge says which entry stays charged, and what to do; exit code 130."""
+    """Ctrl-C or SIGTERM after the charge says which entry stays charged, and what to do."""
     try:
         yield
     except KeyboardInterrupt as stop:
         typer.echo("stopped", err=True)
         for note in charge_notes(stop):
             typer.echo(note, err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(exit_code_of(stop)) from None
+
+
+def exit_code_of(stop: BaseException) -> int:
+    """128 and the number of the signal, as a shell says it."""
+    from adumbra.errors import Terminated
+
+    return 143 if isinstance(stop, Terminated) else 130
 
 
 def charge_notes(error: BaseException) -> list[str]:

@@ -12,6 +12,7 @@ import typer
 
 from adumbra.cli.flags import AsJson
 from adumbra.cli.planning import print_hanging
+from adumbra.errors import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,8 +77,8 @@ def verify(folder: Folder, digest: Digest = None, json: AsJson = False) -> None:
 
 
 def clean(text: object) -> str:
-    """Text that cannot steer a terminal: control and invisible characters become `?`."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(text))
+    """Text that cannot steer a terminal: control and invisible characters are shown escaped."""
+    return visible(text)
 
 
 def _facts(card: dict[str, Any]) -> "Table":

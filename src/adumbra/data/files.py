@@ -21,6 +21,7 @@ def find_files(location: str | Path) -> tuple[Path, ...]:
         found = [p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and _is_visible(p, path)]
         require(bool(found), f"data={text!r}: the folder holds no file with one of {_LISTED}")
     elif path.exists():
+        require(path.is_file(), f"data={text!r}: is a pipe or a device; write the rows to a file first")
         found = [path]
     else:
         found = [Path(name) for name in glob.glob(text, recursive=True)]  # noqa: PTH207  (absolute patterns too)

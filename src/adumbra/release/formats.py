@@ -25,6 +25,9 @@ from adumbra.release.parquet_pages import list_bytes
 
 GROUP_CELLS = 2**23  # cells a row group may hold: 64 MiB of float64
 GROUP_ROWS = 65536
+HEADER_LIMIT = (
+    2**20
+)  # bytes of a safetensors header: thousands of arrays; parsed, it fills 20 times that
 READ_FLOOR = 2**30  # bytes of memory that any table may ask for ...
 READ_RATIO = (
     256  # ... and how many times its file's size a larger one may, unless the caller allows more
@@ -96,6 +99,7 @@ class HashingFile(io.RawIOBase):
         super().__init__()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.fdopen(os.open(path, flags, 0o644), "wb")
+        os.fchmod(self._file.fileno(), 0o644)  # a release is for everyone, whatever the umask is
         self._hash = hashlib.sha256()
         self._size = 0
 
@@ -215,6 +219,10 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> tuple[Written, d
         raise InvalidInput(
             f"arrays: cannot be written as safetensors ({error}); check their names"
         ) from None
+    require(
+        _header_bytes(path) <= HEADER_LIMIT,
+        f"arrays: their names and shapes take more than {HEADER_LIMIT} bytes; release fewer arrays",
+    )
     path.chmod(0o644)  # safetensors makes it private; a release is for everyone
     with path.open("rb") as stored:
         os.fsync(stored.fileno())
@@ -278,6 +286,8 @@ def _allow(size: int, allowed: int, path: Path) -> None:
 
 def arrays_fault(path: Path, stated: Mapping[str, object]) -> str | None:
     """Why this file does not hold the arrays that the card states, from its header; None if it does."""
+    if _header_bytes(path) > HEADER_LIMIT:
+        return f"its header is larger than {HEADER_LIMIT} bytes"
     try:
         with safe_open(path, framework="np") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
@@ -287,6 +297,12 @@ def arrays_fault(path: Path, stated: Mapping[str, object]) -> str | None:
     except UNREADABLE:
         return "is not a readable safetensors file"
     return None if found == stated else "has other arrays than the card states"
+
+
+def _header_bytes(path: Path) -> int:
+    """What a safetensors file says of the length of its header, which a reader parses as a whole."""
+    with path.open("rb") as stored:
+        return int.from_bytes(stored.read(8), "little")
 
 
 def read_array(path: Path, name: str) -> AnyArray:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from adumbra.errors import InvalidInput, VerificationFailed, require
+from adumbra.errors import VerificationFailed, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release import formats, promise
 from adumbra.release.artifact import ReadOnDemand, Release
@@ -36,7 +36,8 @@ from adumbra.release.card import (
     seal_card,
 )
 from adumbra.release.formats import AnyArray, TableStream
-from adumbra.release.promise import FORMATS, PAGE_LIMIT, page_faults
+from adumbra.release.place import OPEN_FOLDER, make_parents
+from adumbra.release.promise import PAGE_LIMIT, page_faults
 
 __all__ = ["TableStream", "Verified", "date_files", "find_faults", "load", "verify", "write_staged"]
 
@@ -76,10 +77,12 @@ def write_staged(
     bad = [name for name in names if not NAME.fullmatch(name)]
     require(not bad, f"table names {bad}: must be of a-z, 0-9, _ and -, at most 64 characters")
     _make_folder(folder)
+    if names:
+        (folder / "data").mkdir()
+        (folder / "data").chmod(OPEN_FOLDER)
     files: dict[str, object] = {}
     shapes: dict[str, object] = {}
     for name in names:
-        (folder / "data").mkdir(exist_ok=True)
         written, shapes[name] = formats.write_table(folder / "data" / f"{name}.parquet", tables[name])
         files[f"data/{name}.parquet"] = written.to_dict()
     array_shapes: dict[str, object] = {}
@@ -131,14 +134,18 @@ def require_card(card: Card) -> None:
 
 
 def _make_folder(folder: Path) -> None:
-    """A folder that nothing else is in."""
+    """A folder of our own that nothing else is in; no link to one, and nobody else's."""
+    make_parents(folder.parent)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        empty = next(folder.iterdir(), None) is None
-    except (FileExistsError, NotADirectoryError):
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+        ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+        empty = ours and next(folder.iterdir(), None) is None
+    except NotADirectoryError:
         empty = False
-    require(empty, f"folder={folder}: must be new or empty")
+    require(empty, f"folder={folder}: must be new, or an empty folder of your own")
+    folder.chmod(0o700)
 
 
 def _sync_directory(directory: Path) -> None:
@@ -315,46 +322,3 @@ def _shape_fault(folder: Path, name: str, contents: Card) -> str | None:
     return (
         formats.table_fault(folder / name, table) if name != "card.html" and table is not None else None
     )
-
-
-# Where a release goes. It is written after the charge, so a bad place is refused before it.
-LONGEST_ENTRY = "0" * 24  # an entry's id is shorter in any ledger that a disk can hold
-
-
-def staged_at(target: Path, entry: str) -> Path:
-    """The folder beside the target in which a release is written before it is published."""
-    return target.parent / f".{target.name}.{entry}.staged"
-
-
-def require_place(target: Path) -> None:
-    """Refuse a folder that exists, lies in another release, or cannot be made; leaves nothing behind."""
-    require(not os.path.lexists(target), f"out={target}: exists already; choose a new folder")
-    above = [Path(os.path.realpath(target.absolute().parent))]
-    above += above[0].parents
-    around = next((folder for folder in above if _is_release(folder)), None)
-    require(
-        around is None,
-        f"out={target}: lies inside the release {around}, which would no longer verify; choose a "
-        "folder beside it",
-    )
-    missing = [folder for folder in above if not folder.exists()]
-    probe = staged_at(target, LONGEST_ENTRY)
-    try:
-        probe.mkdir(mode=0o700, parents=True)
-    except (OSError, ValueError) as error:  # ValueError: a path that no system takes
-        reason = getattr(error, "strerror", None) or "not a path"
-        raise InvalidInput(
-            f"out={target}: no folder can be made there ({reason}); choose another place"
-        ) from None
-    finally:
-        for folder in (probe, *missing):
-            with suppress(OSError, ValueError):
-                folder.rmdir()
-
-
-def _is_release(folder: Path) -> bool:
-    """Whether a folder holds a card of a known format."""
-    with suppress(OSError, ValueError):
-        card = (folder / "card.json").read_bytes()
-        return any(f'"format": "{known}"'.encode() in card for known in FORMATS)
-    return False

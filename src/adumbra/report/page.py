@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
+from adumbra.errors import TURNING, visible
 from adumbra.release.promise import at_most, captions, card_words, delta_figure, percent, raised
 from adumbra.report import figures
 
@@ -152,6 +153,7 @@ def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first
     environment = Environment(
         loader=PackageLoader("adumbra.report"),
         autoescape=True,
+        finalize=_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -160,6 +162,11 @@ def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first
     environment.filters |= {"bytes": _bytes, "words": words, "rounded": _rounded, "in_order": in_order}
     environment.filters |= {"expected_words": expected_words, "fact_words": fact_words}
     return environment.get_template(name)
+
+
+def _visible(value: object) -> object:
+    """Words of strangers, which cannot turn round what stands beside them; our own markup stays."""
+    return TURNING.sub(lambda found: visible(found[0]), value) if type(value) is str else value
 
 
 def _figures(card: Mapping[str, Any]) -> tuple[dict[str, str], ...]:

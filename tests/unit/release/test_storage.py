@@ -169,12 +169,12 @@ def test_arrays_that_a_release_cannot_hold(tmp_path):
 
 
 def test_a_folder_is_filled_once(tmp_path, release):
-    with pytest.raises(InvalidInput, match="must be new or empty"):
+    with pytest.raises(InvalidInput, match="must be new, or an empty folder of your own"):
         example_release(release)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InvalidInput, match="must be new or empty"):
+    with pytest.raises(InvalidInput, match="must be new, or an empty folder of your own"):
         example_release(tmp_path / "file")
-    with pytest.raises(InvalidInput, match="must be new or empty"):
+    with pytest.raises(InvalidInput, match="must be new, or an empty folder of your own"):
         example_release(tmp_path / "file" / "inner")
 
 

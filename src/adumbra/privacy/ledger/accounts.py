@@ -15,6 +15,7 @@ from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, Unsupported
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import amounts
 from adumbra.privacy.ledger.chain import Chain, read_events
+from adumbra.privacy.ledger.guards import renew_population_guard
 from adumbra.privacy.ledger.model import charges, entries, populations
 from adumbra.privacy.ledger.values import Currency, Population, State
 from adumbra.relations import Neighbours, Unit
@@ -207,6 +208,39 @@ def raise_cap(chain: Chain, name: str, epsilon: float, reason: str) -> None:
     chain.act("raise-cap", {**public, "reason": reason_of(reason)})
     row = update(populations).where(populations.c.name == name).values(cap=units, epsilon=after)
     chain.connection.execute(row)
+
+
+def change_delta(chain: Chain, name: str, delta: float, epsilon: float | None, reason: str) -> None:
+    """Change what an account counts, while nothing was ever charged to it: a recorded act."""
+    account = lineage(chain.connection, name)[0]
+    before = account.population
+    after = replace(before, delta=delta, epsilon=before.epsilon if epsilon is None else epsilon)
+    charged = select(charges.c.entry).where(charges.c.population == name)
+    if chain.connection.execute(charged).first() is not None:
+        raise LedgerError(
+            f"population={name}: was charged already, so its delta stays {before.delta!r}; an account "
+            "with a delta pays for pure releases too, not the other way round"
+        )
+    require(after.delta != before.delta, f"delta={delta!r}: is the delta of {name} already")
+    require(
+        after.epsilon >= before.epsilon,
+        f"epsilon={after.epsilon!r}: must not be below the cap of {before.epsilon!r}",
+    )
+    if before.parent is not None:
+        _require_alike(after, lineage(chain.connection, before.parent)[0].population)
+    for other in all_accounts(chain.connection):
+        if other.population.parent == name:
+            _require_alike(other.population, after)
+    changed = {
+        "epsilon": repr(float(after.epsilon)),
+        "delta": repr(float(after.delta)),
+        "currency": str(after.currency),
+        "cap": amounts.cap(after),
+    }
+    earlier = {"before": repr(before.epsilon), "before_delta": repr(before.delta)}
+    chain.act("change-delta", {"population": name, **earlier, **changed, "reason": reason_of(reason)})
+    renew_population_guard(chain.connection)
+    chain.connection.execute(update(populations).where(populations.c.name == name).values(**changed))
 
 
 def link(chain: Chain, name: str, parent: str, reason: str) -> None:

@@ -102,6 +102,10 @@ class Chain:
         self._heads[log] = (sequence, digest)
         return sequence
 
+    def note(self, kind: str, **fields: object) -> None:
+        """What only the steward may know, and who did it; nobody else hears of it."""
+        self.append("private", kind, by=_user(), **fields)
+
     def act(
         self, kind: str, public: Mapping[str, object], private: Mapping[str, object] | None = None
     ) -> None:

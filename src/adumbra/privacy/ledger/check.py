@@ -12,19 +12,19 @@ from sqlalchemy import text as sql
 
 from adumbra.errors import AdumbraError, VerificationFailed
 from adumbra.privacy.ledger.chain import GENESIS, LOGS, Log, head_message, is_signed, link_hash, unhex
+from adumbra.privacy.ledger.guards import guard_faults
 from adumbra.privacy.ledger.model import (
     FORMAT,
     charges,
     entries,
     events,
-    guard_names,
     heads,
     keys,
     populations,
-    present_guards,
 )
 from adumbra.privacy.ledger.rebuild import Book
 
+PRIVATE_KINDS = ("fingerprint", "retarget")  # of the private log alone
 KEYS = ("fingerprint_key", "format", "ledger", "public_key", "signing_key")
 
 
@@ -52,7 +52,22 @@ def check(
     connection: Connection, card: Mapping[str, Any] | None = None, card_digest: str | None = None
 ) -> Verified:
     """Raise `VerificationFailed` with every fault found, or say what was checked."""
-    faults = _guard_faults(connection)
+    faults = _page_faults(connection)
+    if faults:
+        raise VerificationFailed(
+            "\n".join(faults)
+        )  # nothing that is read from such pages means anything
+    try:
+        return _check(connection, card, card_digest)
+    except AdumbraError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        kind = type(error).__name__
+        raise VerificationFailed(f"tables: hold what no ledger wrote ({kind})") from None
+
+
+def _check(connection: Connection, card: Mapping[str, Any] | None, card_digest: str | None) -> Verified:
+    faults = guard_faults(connection)
     known = {row.name: row.value for row in connection.execute(select(keys))}
     logs = {log: _read_chain(connection, log, known, faults) for log in LOGS}
     if not faults:
@@ -75,16 +90,12 @@ def check(
     )
 
 
-def _guard_faults(connection: Connection) -> list[str]:
-    """The database itself: whole pages (SQLite), and every trigger in its place."""
-    missing = guard_names(connection.dialect.name) - present_guards(connection)
-    faults = [f"guard={name}: missing; the table could be rewritten" for name in sorted(missing)]
-    if (
-        connection.dialect.name == "sqlite"
-        and connection.execute(sql("PRAGMA integrity_check")).scalar() != "ok"
-    ):
-        faults.append("database: SQLite's integrity check failed")
-    return faults
+def _page_faults(connection: Connection) -> list[str]:
+    """Whether the pages of the database are whole (SQLite)."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    if is_sqlite and connection.execute(sql("PRAGMA integrity_check")).scalar() != "ok":
+        return ["database: SQLite's integrity check failed; the file is damaged"]
+    return []
 
 
 def _read_chain(
@@ -146,7 +157,7 @@ def _replay(logs: Mapping[Log, list[dict[str, Any]]], faults: list[str]) -> Book
     """Rebuild the tables from the events; an event that could not have happened is a fault."""
     companions: dict[int, dict[str, Any]] = {}
     for event in logs["private"]:
-        if event["kind"] != "fingerprint":
+        if event["kind"] not in PRIVATE_KINDS:
             companions[event["about"]] = event
     book = Book()
     for event in logs["public"]:

@@ -66,6 +66,11 @@ def require_free(target: Path) -> None:
         raise LedgerError(f"target={target}: exists already; choose another place")
 
 
+def open_to_readers(folder: Path) -> None:
+    """What is published is for everyone, whatever the umask is; staged it was its owner's own."""
+    folder.chmod(0o755)
+
+
 def flush_move(staged: Path, target: Path) -> None:
     """Make the rename durable: flush both parent folders."""
     flush(target.parent)
@@ -100,6 +105,7 @@ def write_new(path: Path, content: bytes) -> None:
     descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     try:
         with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(stream.fileno(), 0o644)
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())

@@ -11,8 +11,9 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from adumbra.errors import LedgerError
+from adumbra.errors import LedgerError, VerificationFailed
 
+MAGIC = b"SQLite format 3\0"
 SQLITE_PRIMARY = 0xFF  # the part of an error code that all its variants share
 
 
@@ -42,8 +43,10 @@ def _without_log(path: Path) -> bool:
         if error.sqlite_errorcode & SQLITE_PRIMARY == sqlite3.SQLITE_BUSY:
             return False
         raise LedgerError(f"ledger={path}: cannot be opened for writing; check its mode") from None
-    except sqlite3.DatabaseError:  # not a database, or a broken one: whoever opens it says so
-        return True
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        if is_damage(error):
+            raise damaged(path) from None
+        return True  # not a database: whoever opens it says so
 
 
 def _connected(path: Path) -> closing[sqlite3.Connection]:
@@ -80,8 +83,31 @@ def is_database(path: Path) -> bool:
     try:
         with _connected(path) as connection:
             connection.execute("PRAGMA schema_version")
-    except sqlite3.OperationalError:  # locked, for one
+    except (sqlite3.OperationalError, UnicodeDecodeError):  # locked, for one; or a damaged name in it
         return True
     except sqlite3.DatabaseError as error:
-        return error.sqlite_errorcode & SQLITE_PRIMARY != sqlite3.SQLITE_NOTADB
+        if error.sqlite_errorcode & SQLITE_PRIMARY != sqlite3.SQLITE_NOTADB:
+            return True
+        with path.open("rb") as file:  # SQLite holds no lock on what it cannot read
+            if file.read(len(MAGIC)) == MAGIC:
+                raise damaged(path) from None
+        return False
     return path.stat().st_size > 0
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether SQLite says that the bytes of the file are not what it wrote."""
+    if isinstance(error, UnicodeDecodeError):  # of its own messages: they quote the file
+        return True
+    if not isinstance(error, sqlite3.Error):
+        return False
+    code = getattr(error, "sqlite_errorcode", 0) & SQLITE_PRIMARY
+    is_text = str(error).startswith("Could not decode to UTF-8")
+    return is_text or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def damaged(name: object) -> VerificationFailed:
+    """What is said of such a file."""
+    return VerificationFailed(
+        f"ledger={name}: the file is damaged; keep it, and go on with `adumbra ledger restore`"
+    )

@@ -1,5 +1,6 @@
 """The ledger: who may still spend how much, what was spent, and where each spend stands."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, inspect, select
 
-from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
+from adumbra.errors import AdumbraError, InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import (
@@ -39,13 +40,18 @@ class Ledger:
         self._store = store
         try:
             known = self._read_keys()
+            self._id = known["ledger"]
+            self._public_key = known["public_key"]
+            self._fingerprint_key = bytes.fromhex(known["fingerprint_key"])
+            self._signing_key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
+        except (KeyError, ValueError) as error:
+            store.close()
+            if isinstance(error, AdumbraError):
+                raise
+            raise VerificationFailed(f"ledger={store.name}: its keys are damaged") from None
         except BaseException:
             store.close()
             raise
-        self._id = known["ledger"]
-        self._public_key = known["public_key"]
-        self._fingerprint_key = bytes.fromhex(known["fingerprint_key"])
-        self._signing_key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
 
     def _read_keys(self) -> dict[str, str]:
         name = self._store.name
@@ -83,6 +89,13 @@ class Ledger:
         """Raise a cap for a written reason; it stays visible for ever."""
         with self._acts() as chain:
             accounts.raise_cap(chain, population, epsilon, reason)
+
+    def change_delta(
+        self, population: str, delta: float, reason: str, *, epsilon: float | None = None
+    ) -> None:
+        """Count with another delta, and a higher cap if one is given, before anything was charged."""
+        with self._acts() as chain:
+            accounts.change_delta(chain, population, delta, epsilon, reason)
 
     def link(self, population: str, parent: str, reason: str) -> None:
         """Make a population the child of another; what it has spent is charged there too."""
@@ -178,17 +191,18 @@ class Ledger:
         self._move(staged, target)
 
     def commit(self, entry_id: str) -> None:
-        """Record that the release is out."""
+        """Record that the release is out, and open it to its readers."""
         with self._store.read() as connection:
             row = protocol.stands_at(connection, entry_id, State.PUBLISHING, State.PUBLISHED)
+            target = protocol.places(connection, row)[-1]
         crash_points.checkpoint("commit: before")
-        target = Path(row["target"])
         if not target.is_dir():
             raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
         with self._acts() as chain:
             protocol.commit(chain, entry_id)
             crash_points.checkpoint("commit: written, not committed")
         crash_points.checkpoint("commit: committed")
+        files.open_to_readers(target)
 
     def resume(
         self,
@@ -199,34 +213,55 @@ class Ledger:
     ) -> Path:
         """Finish a sealed entry after a crash: publish the same bytes, by their digest; idempotent.
 
+        A target goes before the one recorded while the bytes are still staged: that may be taken by now.
         `digest_of` made the digest that `seal` was given: how releases are hashed is not known here.
         """
         with self._store.read() as connection:
             row = protocol.load(connection, entry_id)
+            recorded = protocol.places(connection, row)
         state = State(row["state"])
         if state not in (State.SEALED, State.PUBLISHING, State.PUBLISHED):
             raise LedgerError(f"entry={entry_id}: is {state}, nothing is sealed; {REMEDY[state]}")
-        place = row["target"] or target
-        if not place:
+        if not recorded and target is None:
             raise LedgerError(
                 f"entry={entry_id}: sealed without a target; say where it shall be published"
             )
-        staged, place = Path(row["staged"]), Path(place)
-        current = staged if staged.is_dir() else place
+        staged = Path(row["staged"])
+        current = _holder([staged, *reversed(recorded)], target or recorded[-1])
         if digest_of(current) != row["digest"]:
             raise VerificationFailed(
                 f"entry={entry_id}: the bytes at {current} are not those that were sealed"
             )
         crash_points.checkpoint("resume: checked")
+        place = (target or recorded[-1]).absolute() if current == staged else current
         if state is State.SEALED:
             self.publish(entry_id, place)
         elif current == staged:
-            self._move(staged, place)
+            self._publish_again(entry_id, staged, place, is_recorded=place == recorded[-1])
         else:
+            if place != recorded[-1]:
+                self._retarget(entry_id, place)
             files.flush_move(staged, place)
         if state is not State.PUBLISHED:
             self.commit(entry_id)
+        files.open_to_readers(place)
         return place
+
+    def _publish_again(self, entry_id: str, staged: Path, place: Path, *, is_recorded: bool) -> None:
+        """Move what is still staged to its place, or to another one."""
+        if is_recorded and os.path.lexists(place):
+            raise LedgerError(
+                f"target={place}: exists already; free the place, or resume with --target elsewhere"
+            )
+        if not is_recorded:
+            files.require_free(place)
+            files.require_same_file_system(staged, place)
+            self._retarget(entry_id, place)
+        self._move(staged, place)
+
+    def _retarget(self, entry_id: str, place: Path) -> None:
+        with self._acts() as chain:
+            protocol.retarget(chain, entry_id, place)
 
     def void(self, entry_id: str, reason: str) -> None:
         """Give a reservation up before anything was drawn; the only act that lowers `spent`."""
@@ -304,3 +339,8 @@ class Ledger:
         """One write transaction with both chains."""
         with self._store.write() as connection:
             yield Chain(connection, self._id, self._signing_key)
+
+
+def _holder(places: Sequence[Path], otherwise: Path) -> Path:
+    """Where the bytes of an entry are: the first place that holds a folder."""
+    return next((place for place in places if place.is_dir()), otherwise)

@@ -1,13 +1,10 @@
-"""Tables, constraints and guards, the same on SQLite and PostgreSQL.
-
-No column is ever NULL (an empty text means "not yet"), so one condition text serves the guards of both.
-"""
+"""Tables and constraints, the same on SQLite and PostgreSQL; no column is NULL ("" is "not yet")."""
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, ForeignKey, MetaData, Table, Text
-from sqlalchemy import text as sql
 
 from adumbra.privacy.ledger.amounts import MAX_UNITS
-from adumbra.privacy.ledger.values import NEXT, State
+from adumbra.privacy.ledger.guards import create_guards
+from adumbra.privacy.ledger.values import State
 
 FORMAT = "adumbra-ledger/1"
 
@@ -78,89 +75,8 @@ charges = Table(
     CheckConstraint(f"units >= 1 AND units <= {MAX_UNITS}", name="adumbra_units_in_range"),
 )
 
-_FIXED = {
-    "adumbra_entries": ("id", "sequence", "population", "guarantee", "source_pin"),
-    "adumbra_populations": ("name", "unit", "neighbours", "currency", "delta", "owner", "purpose"),
-}
-_ONCE = {"adumbra_entries": ("digest", "staged", "target"), "adumbra_populations": ("parent",)}
-
-
-def _allowed() -> dict[str, str]:
-    """Table -> the condition under which an UPDATE is legal ('' means never)."""
-    steps = ", ".join(f"'{old}>{new}'" for old, following in NEXT.items() for new in following)
-    conditions = {
-        "adumbra_entries": f"(OLD.state || '>' || NEW.state) IN ({steps})",
-        "adumbra_populations": "NEW.cap >= OLD.cap",
-        "adumbra_heads": "NEW.log = OLD.log AND NEW.sequence = OLD.sequence + 1",
-        "adumbra_keys": "",
-        "adumbra_events": "",
-        "adumbra_charges": "",
-    }
-    for table, names in _FIXED.items():
-        conditions[table] += "".join(f" AND NEW.{name} = OLD.{name}" for name in names)
-    for table, names in _ONCE.items():
-        conditions[table] += "".join(
-            f" AND (OLD.{name} = '' OR NEW.{name} = OLD.{name})" for name in names
-        )
-    return conditions
-
-
-def guard_names(dialect: str) -> set[str]:
-    """Every trigger that must be there."""
-    acts = ("update", "delete", "truncate") if dialect == "postgresql" else ("update", "delete")
-    return {f"{table}_{act}" for table in _allowed() for act in acts}
-
 
 def create_all(connection: Connection) -> None:
     """Make the tables and their guards, inside the caller's transaction."""
     metadata.create_all(connection, checkfirst=False)
-    is_postgres = connection.dialect.name == "postgresql"
-    if is_postgres:
-        connection.execute(sql(_POSTGRES_REFUSE))
-    for table, condition in _allowed().items():
-        if is_postgres:
-            _guard_postgres(connection, table, condition)
-        else:
-            _guard_sqlite(connection, table, condition)
-
-
-_POSTGRES_REFUSE = """
-CREATE FUNCTION adumbra_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION USING MESSAGE = TG_OP || ' on ' || TG_TABLE_NAME || ': the ledger only grows';
-END $$
-"""
-
-
-def _guard_postgres(connection: Connection, table: str, condition: str) -> None:
-    when = f"WHEN (NOT ({condition})) " if condition else ""
-    run = "EXECUTE FUNCTION adumbra_refuse()"
-    connection.execute(
-        sql(f"CREATE TRIGGER {table}_update BEFORE UPDATE ON {table} FOR EACH ROW {when}{run}")
-    )
-    connection.execute(sql(f"CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} FOR EACH ROW {run}"))
-    connection.execute(
-        sql(f"CREATE TRIGGER {table}_truncate BEFORE TRUNCATE ON {table} FOR EACH STATEMENT {run}")
-    )
-
-
-def _guard_sqlite(connection: Connection, table: str, condition: str) -> None:
-    for act in ("UPDATE", "DELETE"):
-        when = f"WHEN NOT ({condition}) " if condition and act == "UPDATE" else ""
-        body = f"BEGIN SELECT RAISE(ABORT, '{act} on {table}: the ledger only grows'); END"
-        connection.execute(
-            sql(
-                f"CREATE TRIGGER {table}_{act.lower()} BEFORE {act} ON {table} FOR EACH ROW {when}{body}"
-            )
-        )
-
-
-def present_guards(connection: Connection) -> set[str]:
-    """The triggers that the database has now."""
-    query = (
-        "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
-        "WHERE NOT tgisinternal AND tgenabled <> 'D' AND pg_table_is_visible(tgrelid)"
-        if connection.dialect.name == "postgresql"
-        else "SELECT name FROM sqlite_master WHERE type = 'trigger'"
-    )
-    return {row[0] for row in connection.execute(sql(query))}
+    create_guards(connection)

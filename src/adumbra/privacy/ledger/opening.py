@@ -1,5 +1,6 @@
 """Make, open, or keep in memory: how a `Ledger` comes to be."""
 
+import fcntl
 import os
 import secrets
 from collections.abc import Callable
@@ -35,8 +36,10 @@ def make_ledger(location: str | Path, fill: Fill) -> Ledger:
     require_new(final)
     # Made under a passing name and then linked, so that a crash leaves no half-made ledger.
     draft = final.with_name(f".{final.name}.{secrets.token_hex(8)}.new")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    held = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:
+        os.fchmod(held, 0o600)  # whatever the umask is
+        fcntl.flock(held, fcntl.LOCK_EX)  # `ledger clean` leaves it alone while we live
         journal.require_sharing(draft)
         store = Store(URL.create("sqlite", database=str(draft)))
         _initialise(store, fill)
@@ -44,6 +47,7 @@ def make_ledger(location: str | Path, fill: Fill) -> Ledger:
         os.link(draft, final)
     finally:
         draft.unlink()
+        os.close(held)
     files.flush(final.parent)
     return open_ledger(final)
 

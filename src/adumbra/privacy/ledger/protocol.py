@@ -19,7 +19,7 @@ from adumbra.errors import InvalidInput, LedgerError, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import accounts, crash_points
 from adumbra.privacy.ledger.chain import Chain, canonical
-from adumbra.privacy.ledger.model import charges, entries, populations
+from adumbra.privacy.ledger.model import charges, entries, events, populations
 from adumbra.privacy.ledger.values import REMEDY, State
 
 _ENTRY = select(entries).where(entries.c.id == bindparam("entry"))  # built once: asked at every step
@@ -89,6 +89,30 @@ def publish(chain: Chain, entry: str, target: Path) -> None:
     place = str(target.absolute())
     _advance(chain, entry, State.SEALED, State.PUBLISHING, target=place)
     chain.act("publish", {"entry": entry}, {"target": place})
+
+
+def retarget(chain: Chain, entry: str, target: Path) -> None:
+    """Record another place for an entry whose first one was taken before the rename."""
+    stands_at(chain.connection, entry, State.PUBLISHING, State.PUBLISHED)
+    chain.note("retarget", entry=entry, target=str(target.absolute()))
+
+
+def moved(connection: Connection) -> dict[str, list[str]]:
+    """The further places of every entry that has any, in the order of their recording."""
+    found: dict[str, list[str]] = {}
+    marked = events.c.body.contains('"kind":"retarget"', autoescape=True)  # canonical: one spelling
+    query = select(events.c.body).where(events.c.log == "private", marked).order_by(events.c.sequence)
+    for row in connection.execute(query):
+        event = json.loads(row.body)
+        if event["kind"] == "retarget":
+            found.setdefault(event["entry"], []).append(event["target"])
+    return found
+
+
+def places(connection: Connection, row: RowMapping) -> list[Path]:
+    """Where an entry's release was to go: the last one counts."""
+    first = [row["target"]] if row["target"] else []
+    return [Path(place) for place in (*first, *moved(connection).get(row["id"], ()))]
 
 
 def commit(chain: Chain, entry: str) -> None:

@@ -51,6 +51,8 @@ class Book:
             self._given_up[event["population"]] += row["spent"] == row["cap"]
             row |= {"cap": event["cap"], "epsilon": event["epsilon"]}
             self._check_cap(event["population"])
+        elif kind == "change-delta":
+            self._change_delta(event)
         elif kind == "link":
             self._link(event)
         else:
@@ -70,6 +72,16 @@ class Book:
             "owner": private["owner"],
             "purpose": event["purpose"],
         }
+        self._check_cap(name)
+
+    def _change_delta(self, event: Event) -> None:
+        name = event["population"]
+        row = self.populations[name]
+        require(all(charged != name for _, charged in self.charges), "changed after a charge")
+        require(
+            (event["before"], event["before_delta"]) == (row["epsilon"], row["delta"]), "not its own"
+        )
+        row |= {key: event[key] for key in ("epsilon", "delta", "currency", "cap")}
         self._check_cap(name)
 
     def _check_cap(self, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select
 
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import amounts, tripwire
+from adumbra.privacy.ledger import amounts, protocol, tripwire
 from adumbra.privacy.ledger.accounts import Account, all_accounts, lineage, room
 from adumbra.privacy.ledger.chain import read_events
 from adumbra.privacy.ledger.model import charges, entries
@@ -24,6 +24,8 @@ def read(connection: Connection, name: str | None) -> tuple[Statement, ...]:
         for event in read_events(connection, "public")
         if event["kind"] == "reserve"
     }
+    for entry, places in protocol.moved(connection).items():
+        asked[entry]["target"] = places[-1]
     return tuple(
         _statement(connection, account, raised.get(account.population.name, ()), overlaps, asked)
         for account in wanted
@@ -73,7 +75,7 @@ def _entry(row: RowMapping, people: Population, asked: Mapping[str, Any]) -> Ent
         guarantee=guarantee.sentence(),
         digest=row["digest"],
         staged=row["staged"],
-        target=row["target"],
+        target=asked.get("target", row["target"]),
         day=str(asked["day"]),
         method=str(asked["request"].get("method", "")),
     )
@@ -94,13 +96,14 @@ def _raises(connection: Connection) -> dict[str, tuple[CapChange, ...]]:
     """Every raise of a cap, by population."""
     found: dict[str, tuple[CapChange, ...]] = {}
     for event in read_events(connection, "public"):
-        if event["kind"] == "raise-cap":
+        if event["kind"] in ("raise-cap", "change-delta"):
             change = CapChange(
                 sequence=int(str(event["sequence"])),
                 day=str(event["day"]),
                 before=float(str(event["before"])),
                 after=float(str(event["epsilon"])),
                 reason=str(event["reason"]),
+                delta=float(event["delta"]) if "delta" in event else None,
             )
             name = str(event["population"])
             found[name] = (*found.get(name, ()), change)

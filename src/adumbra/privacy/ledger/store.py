@@ -27,7 +27,7 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from adumbra.errors import InvalidInput, LedgerError
+from adumbra.errors import AdumbraError, InvalidInput, LedgerError
 from adumbra.privacy.ledger import journal, postgres
 
 BUSY_SECONDS = 60
@@ -100,28 +100,32 @@ class Store:
     @contextmanager
     def _begun(self, connection: Connection, *, write: bool) -> Iterator[None]:
         """A transaction; if the reply to its commit is lost, the server says whether it was written."""
-        mark, is_ended, is_lost = None, False, False
+        mark, is_ended = None, False
+        fault: AdumbraError | None = None
         try:
             with connection.begin():
                 if write and connection.dialect.name == "postgresql":
                     mark = postgres.mark(connection)
                 yield
                 is_ended = True
-        except DBAPIError as error:
-            if mark is None or not is_ended:
+        except (DBAPIError, UnicodeDecodeError) as error:
+            if journal.is_damage(getattr(error, "orig", error)):
+                fault = journal.damaged(self.name)
+            elif mark is None or not is_ended:
                 raise
-            written = postgres.was_written(self._current(), mark, 2 * BUSY_SECONDS)
-            if written is False:
-                raise
-            _withhold(error)
-            is_lost = written is None
-        if is_lost:
-            _raise_alone(
-                ReplyLost(
-                    f"ledger={self.name}: the reply to the last act was lost and no server answers; it "
-                    "may be written: look with `adumbra ledger show` before you do it again"
-                )
-            )
+            else:
+                written = postgres.was_written(self._current(), mark, 2 * BUSY_SECONDS)
+                if written is False:
+                    raise
+                if written is None:
+                    fault = ReplyLost(
+                        f"ledger={self.name}: the reply to the last act was lost and no server answers; "
+                        "it may be written: look with `adumbra ledger show` before you do it again"
+                    )
+            if isinstance(error, DBAPIError):
+                _withhold(error)
+        if fault is not None:
+            _raise_alone(fault)
 
     def _current(self) -> Engine:
         """This process's engine: a forked child makes its own."""
@@ -183,14 +187,14 @@ def _withhold(error: BaseException) -> None:
         seen.__cause__ = seen.__context__ = seen.__traceback__ = None
 
 
-def _raise_alone(fault: LedgerError) -> NoReturn:
+def _raise_alone(fault: AdumbraError) -> NoReturn:
     """Raise an error that no other one is the cause or the context of.
 
     `from None` hides a context and keeps it; Python sets one wherever another error is being handled.
     """
     try:
         raise fault
-    except LedgerError:
+    except AdumbraError:
         fault.__context__ = None
         raise
 

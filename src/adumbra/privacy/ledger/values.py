@@ -147,6 +147,7 @@ class CapChange:
     before: float
     after: float
     reason: str
+    delta: float | None = None  # the new one, if it changed as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

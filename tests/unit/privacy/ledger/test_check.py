@@ -10,11 +10,11 @@ from sqlalchemy import text as sql
 from adumbra.errors import LedgerError, VerificationFailed
 from adumbra.privacy.ledger import check, create_ledger, open_ledger
 from adumbra.privacy.ledger.chain import GENESIS, Chain, canonical, head_message, link_hash
+from adumbra.privacy.ledger.guards import guards
 from adumbra.privacy.ledger.model import (
     charges,
     entries,
     events,
-    guard_names,
     heads,
     keys,
     metadata,
@@ -146,7 +146,7 @@ def test_a_state_cannot_go_back(used):
 
 
 def test_a_missing_guard_is_named(used):
-    name = min(guard_names("sqlite"))
+    name = min(guards("sqlite"))
     with used._store.write() as connection:
         on = f" ON {name.rpartition('_')[0]}" if connection.dialect.name == "postgresql" else ""
         connection.execute(sql(f"DROP TRIGGER {name}{on}"))
