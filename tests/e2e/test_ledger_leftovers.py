@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from adumbra.data.schema import Schema
-from adumbra.mechanisms.dppro import DPProConfig
 from typer.testing import CliRunner
 
 from adumbra import workflow
 from adumbra.cli.main import app
 from adumbra.errors import InvalidInput, LedgerError, Unsupported, VerificationFailed
+from adumbra.mechanisms.projection import DPProConfig
 from adumbra.privacy.ledger import State, create_ledger, faults, open_ledger
 from adumbra.release.storage import verify
+from adumbra.schema.schema import Schema
 from support.ledger import register, reserve
 
 CONFIG = DPProConfig(n_components=2, epsilon=1.0, delta=1e-6)
