@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from adumbra.version import __version__
 
 if TYPE_CHECKING:
+    from adumbra.answers.askable import AskableRelease, load
+    from adumbra.answers.estimate import Estimate
     from adumbra.engine.local import LocalEngine
     from adumbra.errors import (
         AdumbraError,
@@ -45,17 +47,19 @@ if TYPE_CHECKING:
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
     from adumbra.relations import Neighbours, Unit
     from adumbra.release.artifact import Release
-    from adumbra.release.storage import Verified, load, verify
+    from adumbra.release.storage import Verified, verify
     from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
     from adumbra.workflow import PreparedRelease, plan, prepare, release
 
 _HOMES = {
     "AdumbraError": "adumbra.errors",
+    "AskableRelease": "adumbra.answers.askable",
     "BudgetRefused": "adumbra.errors",
     "Column": "adumbra.schema.schema",
     "DPPro": "adumbra.estimators",
     "DPProConfig": "adumbra.mechanisms.projection",
     "DistanceModel": "adumbra.postprocess.distances",
+    "Estimate": "adumbra.answers.estimate",
     "InvalidInput": "adumbra.errors",
     "ItemSpec": "adumbra.schema.schema",
     "JLLaplace": "adumbra.estimators",
@@ -89,7 +93,7 @@ _HOMES = {
     "VerificationFailed": "adumbra.errors",
     "Verified": "adumbra.release.storage",
     "create_ledger": "adumbra.privacy.ledger",
-    "load": "adumbra.release.storage",
+    "load": "adumbra.answers.askable",
     "open_ledger": "adumbra.privacy.ledger",
     "plan": "adumbra.workflow",
     "prepare": "adumbra.workflow",
@@ -99,11 +103,13 @@ _HOMES = {
 
 __all__ = [
     "AdumbraError",
+    "AskableRelease",
     "BudgetRefused",
     "Column",
     "DPPro",
     "DPProConfig",
     "DistanceModel",
+    "Estimate",
     "InvalidInput",
     "ItemSpec",
     "JLLaplace",

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from adumbra.answers.askable import AskableRelease, load
 from adumbra.data.sources import Source, open_source
 from adumbra.data.views import WatchedSource
 from adumbra.engine.base import Engine
@@ -23,10 +24,9 @@ from adumbra.mechanisms.base import Config, Draft, Method, Plan, Settled
 from adumbra.mechanisms.methods import method_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
-from adumbra.release.artifact import Release
 from adumbra.release.card import Card, build_card, require_about, stamped
 from adumbra.release.place import LONGEST_ENTRY, require_place, staging
-from adumbra.release.storage import date_files, load, require_card, write_staged
+from adumbra.release.storage import date_files, require_card, write_staged
 from adumbra.report.page import render
 from adumbra.schema.schema import Schema
 from adumbra.version import __version__
@@ -94,7 +94,7 @@ class PreparedRelease:
         """What this release takes of each account that pays, the population's own first."""
         return self.ledger.quote(self.population, self.plan.guarantee)
 
-    def commit(self) -> Release:
+    def commit(self) -> AskableRelease:
         """Pay, draw and publish the new folder. An error after the charge says what stays charged."""
         if self.out is None:
             raise InvalidInput("out=None: prepared without a folder; give one to `prepare`")
@@ -206,7 +206,7 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
     engine: Engine | None = None,
     about: Mapping[str, object] | None = None,
     before_dp: str = NOT_DECLARED,
-) -> Release:
+) -> AskableRelease:
     """Pay for one release, draw it, and publish it in the new folder `out`.
 
     Parameters
@@ -224,7 +224,7 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
 
     Returns
     -------
-    Release, as `load(out)` gives it.
+    AskableRelease, as `load(out)` gives it.
 
     Raises
     ------

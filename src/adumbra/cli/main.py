@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import typer
 
 from adumbra.cli import (
+    ask_command,
     audit_command,
     demo,
     ledger_commands,
@@ -57,6 +58,7 @@ app.command("methods")(methods_command.methods)
 app.command("release")(planning.release)
 app.command("inspect")(release_views.inspect)
 app.command("verify")(release_views.verify)
+app.command("ask")(ask_command.ask)
 app.command("report")(report_command.report)
 app.command("audit")(audit_command.audit)
 app.add_typer(schema_commands.app, name="schema")

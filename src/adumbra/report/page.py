@@ -50,6 +50,8 @@ EXPECTED = {
 }
 FACTS = {
     "clip_radius": "length to which longer centred rows were shortened",
+    "number_cells": "equal cells of a number (its two bounds apart)",
+    "numbers": "how numbers were counted",
     "components_found": "directions found in the noisy moments",
     "modelled_variance": "variance of the released model",
     "spectral_edge": EXPECTED["spectral_edge"],

@@ -197,7 +197,12 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
         tables={"data": synthesize(model, wanted, config.sample_seed)},
         arrays=arrays,
         noise=scales.entries(),
-        facts={"clip_radius": radius, "surviving_rank": model.rank, "sample_seed": config.sample_seed},
+        facts={
+            "clip_radius": radius,
+            "surviving_rank": model.rank,
+            "sample_seed": config.sample_seed,
+            **decided.facts(),
+        },
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from adumbra.numerics import ROW_BITS, Array, Ints
 
 BIN_PARTS = 8  # bins of a number beside categories
+NUMBERS, NUMBER_CELLS = "numbers", "number_cells"  # facts of the card
+BINS, SCORES = "bins", "scores"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class Design:
     """All public decisions of one release."""
 
     features: tuple[Feature, ...] = field(repr=False)
+    is_binned: bool  # numbers are cut into bins
+    parts: int  # equal cells of a number's histogram
     label: int | None  # schema column that splits rows into classes
     classes: int
     rows: int  # public, or a public guess
@@ -58,6 +62,10 @@ class Design:
     def label_weight(self) -> float:
         """a, in units of the clip radius."""
         return self.label_units / 2.0**ROW_BITS
+
+    def facts(self) -> dict[str, object]:
+        """What the card says so that its reader finds the cells of every histogram."""
+        return {NUMBERS: BINS if self.is_binned else SCORES, NUMBER_CELLS: self.parts}
 
     def widest(self) -> int:
         """The most encoded columns that the Gram can have."""

@@ -1,0 +1,1 @@
+"""Answers with error bars, from released numbers alone."""

@@ -1,0 +1,131 @@
+"""A release that can be asked: `load` returns it, and so does every release that is made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from adumbra.answers.asking import ask
+from adumbra.answers.conditions import Where, read_where
+from adumbra.answers.estimate import Answer, Asked, Estimate
+from adumbra.answers.histograms import HistogramAnswers
+from adumbra.answers.reading import read_histograms
+from adumbra.errors import require
+from adumbra.release import storage
+from adumbra.release.artifact import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class AskableRelease(Release):
+    """A `Release` that answers questions with error bars, from its released numbers alone.
+
+    Every answer is an `Estimate`, or a mapping of them by name. `where` is text such as
+    ``"region=north and age >= 30"``, or a dict of columns and values. `level` is the share of releases
+    whose interval covers the truth. With `population=True` the rows are a sample, and sampling error is
+    added. What the release cannot answer raises `Unsupported`; what its noise hides is an `Estimate`
+    with `is_hidden` and an interval of all that is possible.
+    """
+
+    _read: dict[str, HistogramAnswers] = field(default_factory=dict, init=False)
+
+    def mean(
+        self, column: str, where: Where = None, *, level: float = 0.95, population: bool = False
+    ) -> Estimate:
+        """The mean of a number, among rows where it is present and that meet `where`."""
+        asked = Asked(level=level, population=population)
+        return self._histograms().mean(column, read_where(where), asked)
+
+    def share(
+        self, where: Where, *, given: Where = None, level: float = 0.95, population: bool = False
+    ) -> Estimate:
+        """The share of rows that meet `where`, among those that meet `given`."""
+        asked = Asked(level=level, population=population)
+        return self._histograms().share(read_where(where), read_where(given), asked)
+
+    def count(self, where: Where = None, *, level: float = 0.95, population: bool = False) -> Estimate:
+        """How many rows meet `where`; without it, how many there are."""
+        asked = Asked(level=level, population=population)
+        return self._histograms().count(read_where(where), asked)
+
+    def quantile(
+        self, column: str, q: float = 0.5, where: Where = None, *, level: float = 0.95,
+        population: bool = False,
+    ) -> Estimate:  # fmt: skip
+        """The smallest value that at least a share q of rows do not exceed; 0.5 is the median."""
+        asked = Asked(level=level, population=population)
+        return self._histograms().quantile(column, float(q), read_where(where), asked)
+
+    def variance(self, column: str, where: Where = None, *, level: float = 0.95) -> Estimate:
+        """The variance of a number in the table."""
+        return self._histograms().variance(column, read_where(where), Asked(level=level))
+
+    def crosstab(
+        self, one: str, other: str, *, level: float = 0.95, population: bool = False
+    ) -> Mapping[str, Estimate]:
+        """The share of rows in each pair of levels of two columns."""
+        asked = Asked(level=level, population=population)
+        return self._histograms().crosstab(one, other, asked)
+
+    def compare(
+        self, column: str, by: str, *, reference: str | None = None, level: float = 0.95,
+        population: bool = False,
+    ) -> Mapping[str, Estimate]:  # fmt: skip
+        """Means (or a category's shares) of each class, less those of the first or the reference."""
+        asked = Asked(level=level, population=population)
+        return self._histograms().compare(column, by, reference, asked)
+
+    def correlation(self, one: str, other: str, *, level: float = 0.95) -> Estimate:
+        """The correlation of two columns."""
+        return self._histograms().correlation(one, other, Asked(level=level))
+
+    def regress(
+        self, target: str, features: Sequence[str], *, level: float = 0.95, population: bool = False
+    ) -> Mapping[str, Estimate]:
+        """Coefficients of a linear regression of the target on features and a constant."""
+        asked = Asked(level=level, population=population)
+        return self._histograms().regress(target, tuple(features), asked)
+
+    def principal_components(self, k: int, *, level: float = 0.95) -> Mapping[str, Estimate]:
+        """Variances along the k leading directions."""
+        return self._histograms().principal_components(k, Asked(level=level))
+
+    def ask(self, question: str, *, level: float = 0.95, population: bool = False) -> Answer:
+        """The answer to a question in words, as the command line takes it: ``"mean age"``."""
+        return ask(self._histograms(), question, Asked(level=level, population=population))
+
+    def _histograms(self) -> HistogramAnswers:
+        """The released histograms, read once."""
+        if "histograms" not in self._read:
+            self._read["histograms"] = read_histograms(self)
+        return self._read["histograms"]
+
+
+def askable(release: Release) -> AskableRelease:
+    """The same release, to be asked."""
+    require(isinstance(release, Release), f"release of type {type(release).__name__}: use `load`")
+    return AskableRelease(
+        tables=release.tables,
+        arrays=release.arrays,
+        card=release.card,
+        guarantee=release.guarantee,
+        path=release.path,
+    )
+
+
+def load(folder: str | Path, *, max_bytes: int | None = None) -> AskableRelease:
+    """Verify a release, then open it; tables and arrays are read when first asked for.
+
+    Parameters
+    ----------
+    folder : a folder that `release` made
+    max_bytes : memory that a table may fill; without it, what the size of its file explains
+
+    Returns
+    -------
+    AskableRelease: a `Release` with `data` (the main table), `tables`, `arrays`, `card` and `guarantee`,
+    and with `mean`, `share`, `count`, `quantile`, ... that answer with error bars.
+
+    Raises
+    ------
+    VerificationFailed, with every fault on a line of its own.
+    """
+    return askable(storage.load(folder, max_bytes=max_bytes))

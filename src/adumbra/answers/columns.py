@@ -1,0 +1,241 @@
+"""One column's released cells: what a value or a comparison means in them.
+
+A comparison need not end where a cell ends. It is then between the cells that lie inside it for sure and
+those that touch it; `Marked` holds both, and a guess between them for the value that is printed.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adumbra.answers.conditions import IS_MISSING, Clause, Conditions, shown, suggestion
+from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.numerics import Array
+from adumbra.postprocess.marginals import cell_limits
+from adumbra.postprocess.moments.design import Feature
+from adumbra.schema.schema import OWN_CATEGORY, Column, Kind
+
+MISSING = "missing"
+TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Cells of a condition: those inside it, a guess, and those that touch it."""
+
+    inner: Array
+    middle: Array
+    outer: Array
+
+    @property
+    def parts(self) -> tuple[Array, Array, Array]:
+        """Inside, guess, touching."""
+        return self.inner, self.middle, self.outer
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the condition ends where cells end."""
+        return bool(np.array_equal(self.inner, self.outer))
+
+    def both(self, other: "Marked") -> "Marked":
+        """Where both conditions hold."""
+        return Marked(self.inner * other.inner, self.middle * other.middle, self.outer * other.outer)
+
+    def complement(self, among: Array) -> "Marked":
+        """Where it does not hold, among some cells."""
+        return Marked(among * (1 - self.outer), among * (1 - self.middle), among * (1 - self.inner))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnCells:
+    """What the cells of one column stand for."""
+
+    name: str
+    place: int  # of its histogram
+    by_class: bool
+    levels: tuple[str, ...] = ()  # of a category
+    low: Array | None = field(default=None, repr=False)  # of a number: least and largest value of cells
+    high: Array | None = field(default=None, repr=False)
+    is_integer: bool = False
+    is_truth: bool = False  # 0 and 1 stand for false and true
+    keeps_missing: bool = False  # the last cell counts missing numbers
+    encoded: str = ""  # how values were encoded, in words
+
+    @property
+    def cells(self) -> int:
+        """Cells within a class."""
+        return (len(self.levels) if self.low is None else len(self.low)) + self.keeps_missing
+
+    @property
+    def present(self) -> Array:
+        """The cells of rows that have a value."""
+        marks = np.ones(self.cells)
+        marks[self.cells - self.keeps_missing :] = 0.0
+        return marks
+
+    def values(self) -> Marked:
+        """Least, middle and largest value of each cell."""
+        if self.low is None or self.high is None:
+            raise InvalidInput(f"column {shown(self.name)}: holds categories; ask for a share")
+        pad = np.zeros(int(self.keeps_missing))
+        middle = (self.low + self.high) / 2.0
+        return Marked(*(np.concatenate((part, pad)) for part in (self.low, middle, self.high)))
+
+    def mark(self, conditions: Conditions) -> Marked:
+        """The cells of all conditions on this column; every cell, if there are none."""
+        every = np.ones(self.cells)
+        found = Marked(every, every, every)
+        for clause in conditions:
+            found = found.both(self._clause(clause))
+        return found
+
+    def cell_names(self) -> tuple[str, ...]:
+        """Each cell as a condition."""
+        if self.low is None or self.high is None:
+            return tuple(f"{self.name}={level}" for level in self.levels)
+        named = tuple(
+            f"{self.name}={low:.12g}" if low == high else f"{self.name} from {low:.6g} to {high:.6g}"
+            for low, high in zip(self.low, self.high, strict=True)
+        )
+        return (*named, f"{self.name} {IS_MISSING}") if self.keeps_missing else named
+
+    def _clause(self, clause: Clause) -> Marked:
+        if clause.operator == IS_MISSING:
+            return self._missing()
+        if self.low is None or self.high is None:
+            return self._level(clause)
+        try:
+            truth = TRUTHS.get(clause.value.lower()) if self.is_truth else None
+            value = float(clause.value) if truth is None else truth
+        except ValueError:
+            value = np.nan
+        held = "true and false" if self.is_truth else "numbers"
+        require(np.isfinite(value), f"condition {shown(str(clause))}: {shown(self.name)} holds {held}")
+        below, at_most = self._below(value)
+        found = {
+            "<": below,
+            "<=": at_most,
+            ">": at_most.complement(np.ones(len(self.low))),
+            ">=": below.complement(np.ones(len(self.low))),
+            "=": self._equal(value),
+            "!=": self._equal(value).complement(np.ones(len(self.low))),
+        }[clause.operator]
+        pad = np.zeros(int(self.keeps_missing))
+        return Marked(*(np.concatenate((part, pad)) for part in found.parts))
+
+    def _missing(self) -> Marked:
+        if self.low is None and MISSING in self.levels[-1:]:
+            return self._level(Clause(self.name, "=", MISSING))
+        if not self.keeps_missing:
+            raise Unsupported(
+                f"{shown(self.name)} {IS_MISSING}: missing values were encoded as another value and not "
+                "counted apart; a schema with missing='null' (numbers) or 'category' counts them"
+            )
+        marks = 1.0 - self.present
+        return Marked(marks, marks, marks)
+
+    def _level(self, clause: Clause) -> Marked:
+        require(
+            clause.operator in ("=", "!="),
+            f"condition {shown(str(clause))}: {shown(self.name)} holds categories; use = or !=",
+        )
+        require(
+            clause.value in self.levels,
+            f"condition {shown(str(clause))}: no such category of {shown(self.name)}; "
+            f"{suggestion(clause.value, list(self.levels))}",
+        )
+        marks = np.array([level == clause.value for level in self.levels], float)
+        marks = marks if clause.operator == "=" else 1.0 - marks
+        return Marked(marks, marks, marks)
+
+    def _below(self, value: float) -> tuple[Marked, Marked]:
+        """Cells below the value, and below or at it."""
+        low, high = self._limits()
+        open_top = (low < high) & (not self.is_integer)  # the cell's upper end belongs to the next one
+        step = 1.0 if self.is_integer else 0.0
+        width = np.where(high > low, high - low, 1.0) + step
+        part = np.clip((value - low) / width, 0.0, 1.0)
+        inner, outer = (high < value) | (open_top & (high <= value)), low < value
+        below = Marked(inner.astype(float), np.where(inner, 1.0, part * outer), outer.astype(float))
+        inner, outer = high <= value, low <= value
+        part = np.clip((np.floor(value) + 1.0 - low) / width, 0.0, 1.0) if self.is_integer else part
+        at_most = Marked(inner.astype(float), np.where(inner, 1.0, part * outer), outer.astype(float))
+        return below, at_most
+
+    def _equal(self, value: float) -> Marked:
+        """Cells of one value."""
+        low, high = self._limits()
+        open_top = (low < high) & (not self.is_integer)
+        inner = (low == high) & (low == value)
+        outer = (low <= value) & (value <= high) & ~(open_top & (high == value))
+        if self.is_integer and value != np.floor(value):
+            outer = inner
+        guess = outer / (high - low + 1.0) if self.is_integer else inner.astype(float)
+        return Marked(inner.astype(float), guess, outer.astype(float))
+
+    def _limits(self) -> tuple[Array, Array]:
+        if self.low is None or self.high is None:
+            raise InvalidInput(f"column {shown(self.name)}: holds categories")
+        return self.low, self.high
+
+
+def cells_of(feature: Feature, column: Column | None, place: int) -> ColumnCells:
+    """The cells of a measured column; an item of a set has no declared column."""
+    if feature.edges is not None:
+        low, high = cell_limits(feature.edges, feature.is_integer)
+        missing = "counted apart" if feature.missing is not None else _fill(column)
+        return ColumnCells(
+            name=feature.name,
+            place=place,
+            by_class=feature.is_levels,
+            low=low,
+            high=high,
+            is_integer=feature.is_integer,
+            keeps_missing=feature.missing is not None,
+            encoded=f"clipped to {feature.lower:.12g}..{feature.upper:.12g}, missing {missing}",
+        )
+    if column is None or column.kind is Kind.BOOLEAN:
+        ends = np.array([0.0, 1.0])
+        words = "" if column is None else f"missing {_fill(column)}"
+        return ColumnCells(
+            name=feature.name, place=place, by_class=False, low=ends, high=ends, is_integer=True,
+            is_truth=True, encoded=words,
+        )  # fmt: skip
+    return ColumnCells(
+        name=feature.name,
+        place=place,
+        by_class=feature.is_levels,
+        levels=level_names(column),
+        encoded=f"missing {_fill(column)}",
+    )
+
+
+def class_cells(label: Column, place: int) -> ColumnCells:
+    """The classes of the label."""
+    if label.is_numeric:
+        lower, upper = label.limits
+        values = np.arange(lower, upper + 1.0)
+        return ColumnCells(
+            name=label.name, place=place, by_class=False, low=values, high=values, is_integer=True,
+            encoded=f"missing {_fill(label)}",
+        )  # fmt: skip
+    levels = ("false", "true") if label.kind is Kind.BOOLEAN else level_names(label)
+    return ColumnCells(
+        name=label.name, place=place, by_class=False, levels=levels, encoded=f"missing {_fill(label)}"
+    )
+
+
+def level_names(column: Column) -> tuple[str, ...]:
+    """The categories; the last one may be for missing values."""
+    return (*column.categories, *([MISSING] if column.missing == OWN_CATEGORY else []))
+
+
+def _fill(column: Column | None) -> str:
+    """What a missing value became, in words."""
+    if column is None:
+        return "none"
+    if column.is_numeric:
+        return f"as {column.fill:.12g}"
+    if column.kind is Kind.BOOLEAN:
+        return f"as {'true' if column.fill else 'false'}"
+    return f"as {level_names(column)[int(column.fill)]}"

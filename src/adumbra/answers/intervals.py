@@ -1,0 +1,211 @@
+"""Intervals from one row of noisy cells: means, sums, differences, quantiles and variances.
+
+What the cells leave open is in the interval: each end is that of the least or largest value that the
+cells allow, with the noise of that end. Derivations are in docs/explanation/answers.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adumbra.answers.columns import ColumnCells, Marked
+from adumbra.answers.estimate import Asked, Estimate, hidden
+from adumbra.answers.rows import LEAST_SIGMAS, CellRow, Ratio, proportion_variance
+from adumbra.errors import Unsupported, require
+from adumbra.numerics import Array
+
+PER_ANSWER = "the level holds for one answer at a time"
+CELLS = "conservative: the interval also holds whatever values lie inside the released cells"
+FEW = f"the rows asked about are fewer than {LEAST_SIGMAS:.0f} standard deviations of their noisy count"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, in words and bounds."""
+
+    asked: Asked
+    words: str
+    within: tuple[float, float]  # no answer lies outside
+    encoded: str = ""  # how values were encoded
+    is_laplace: bool = False
+
+    @property
+    def target(self) -> str:
+        """The truth that the interval is about."""
+        return self.asked.truth(self.words)
+
+    @property
+    def reach(self) -> float:
+        """Standard deviations from the value to an end."""
+        return self.asked.reach(is_laplace=self.is_laplace)
+
+    def no_answer(self, why: str = FEW) -> Estimate:
+        """The noise hides it."""
+        return hidden(self.asked, self.target, why, self.within)
+
+    def notes(self, *more: str) -> tuple[str, ...]:
+        """What is not covered."""
+        return (*([self.encoded] if self.encoded else []), *more, PER_ANSWER)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A number with its noise."""
+
+    value: float
+    noise: float
+
+
+def between(ends_of: Sequence[End], sampling: float, question: Question) -> Estimate:
+    """An answer (the second) between two ends, each with its own noise, inside what is possible."""
+    low, middle, high = ends_of
+    reach, (least, most) = question.reach, question.within
+    ends = (
+        low.value - reach * math.hypot(low.noise, sampling),
+        high.value + reach * math.hypot(high.noise, sampling),
+    )
+    return Estimate(
+        value=min(max(middle.value, least), most),
+        std_error=math.hypot(middle.noise, sampling),
+        interval=(min(max(ends[0], least), most), min(max(ends[1], least), most)),
+        level=question.asked.level,
+        privacy=middle.noise,
+        sampling=sampling,
+        target=question.target,
+        unresolved=(high.value - low.value) / 2.0,
+        notes=question.notes(*([CELLS] if high.value > low.value else [])),
+    )
+
+
+def of_ratio(row: CellRow, weights: Marked, among: Array, question: Question) -> Estimate:
+    """The mean of weights over the rows that `among` marks."""
+    low, middle, high = (row.ratio(part, among) for part in weights.parts)
+    if middle.is_hidden:
+        return question.no_answer()
+    variance = sampling_variance(row, weights, among, middle) if question.asked.population else 0.0
+    ends = [End(found.value, found.noise) for found in (low, middle, high)]
+    return between(ends, math.sqrt(variance), question)
+
+
+def of_total(row: CellRow, weights: Marked, question: Question) -> Estimate:
+    """The number of rows that weights mark."""
+    low, middle, high = (End(*row.total(part)) for part in weights.parts)
+    share = min(max(middle.value / max(row.size, 1.0), 0.0), 1.0)
+    sampling = math.sqrt(row.size * share * (1.0 - share)) if question.asked.population else 0.0
+    return between((low, middle, high), sampling, question)
+
+
+def of_difference(
+    rows: tuple[CellRow, CellRow], weights: Marked, among: Array, shared: float, question: Question
+) -> Estimate:
+    """A mean of one class less that of another; `shared` is the covariance of their sizes."""
+    one, other = ([row.ratio(part, among) for part in weights.parts] for row in rows)
+    if one[1].is_hidden or other[1].is_hidden:
+        return question.no_answer()
+    sampling = 0.0
+    if question.asked.population:
+        found = zip(rows, (one[1], other[1]), strict=True)
+        sampling = math.sqrt(sum(sampling_variance(row, weights, among, part) for row, part in found))
+    ends = [_less(one[i], other[j], shared) for i, j in ((0, 2), (1, 1), (2, 0))]
+    return between(ends, sampling, question)
+
+
+def _less(one: Ratio, other: Ratio, shared: float) -> End:
+    variance = one.noise**2 + other.noise**2 - 2.0 * one.size_slope * other.size_slope * shared
+    return End(one.value - other.value, math.sqrt(max(variance, 0.0)))
+
+
+def sampling_variance(row: CellRow, weights: Marked, among: Array, found: Ratio) -> float:
+    """The sampling variance of a mean of weights, from the same cells."""
+    middle = weights.middle
+    if np.all((middle == 0) | (middle == 1)):
+        return proportion_variance(found.value, found.noise, found.size)
+    square = row.ratio((middle - found.value) ** 2 * among, among)
+    return max(square.value, square.noise) / max(found.size, 1.0)
+
+
+def of_quantile(
+    row: CellRow, cells: ColumnCells, among: Array, q: float, question: Question
+) -> Estimate:
+    """The smallest value that at least a share q of rows do not exceed; ends are ends of cells.
+
+    Cells are tested from each end inwards, in a fixed order, so that each end is wrong with at most
+    its part of the chance of a miss, however many cells there are.
+    """
+    require(0.0 < q < 1.0, f"q={q}: must lie between 0 and 1; 0.5 is the median")
+    kept = np.flatnonzero(among)
+    low, high = cells.values().inner[kept], cells.values().outer[kept]
+    upto = [row.ratio(np.where(np.arange(len(among)) <= cell, among, 0.0), among) for cell in kept]
+    if upto[-1].is_hidden:
+        return question.no_answer()
+    shares, noise = (np.array([getattr(step, part) for step in upto]) for part in ("value", "noise"))
+    sampling = math.sqrt(q * (1 - q) / max(upto[-1].size, 1.0)) if question.asked.population else 0.0
+    reach = question.reach * np.hypot(noise, sampling)
+    first = _leading((shares + reach < q)[:-1])
+    last = max(first, len(kept) - 1 - _leading((shares - reach >= q)[:-1][::-1]))
+    if (first, last) == (0, len(kept) - 1) and len(kept) > 2:
+        return question.no_answer("no released cell can be ruled out")
+    place = min(max(int(np.searchsorted(np.maximum.accumulate(shares), q)), first), last)
+    before = shares[place - 1] if place else 0.0
+    part = min(max((q - before) / max(shares[place] - before, 1e-12), 0.0), 1.0)
+    half = float(high[last] - low[first]) / 2.0
+    return Estimate(
+        value=float(low[place] + part * (high[place] - low[place])),
+        std_error=half / question.reach,
+        interval=(float(low[first]), float(high[last])),
+        level=question.asked.level,
+        privacy=half / question.reach if sampling == 0 else math.nan,
+        sampling=0.0 if sampling == 0 else math.nan,
+        target=question.target,
+        unresolved=float(high[place] - low[place]) / 2.0,
+        notes=question.notes(
+            "conservative: the interval is of whole cells; its standard error is the half-width over a "
+            "normal quantile, and is not split into parts for a population"
+        ),
+    )
+
+
+def of_variance(row: CellRow, cells: ColumnCells, among: Array, question: Question) -> Estimate:
+    """The variance of a number: that of the cells' middles, and at most what lies inside cells.
+
+    sd(middle) - B <= sd(value) <= sd(middle) + B, B^2 the mean square of half widths (triangle
+    inequality). Four chances of a miss share 1 - level.
+    """
+    if question.asked.population:
+        raise Unsupported(
+            "variance of the population: its sampling error needs fourth moments, which cells leave "
+            "open; ask about the table"
+        )
+    values, asked = cells.values(), question.asked
+    mean = row.ratio(values.middle * among, among)
+    if mean.is_hidden:
+        return question.no_answer()
+    spread = row.ratio((values.middle - mean.value) ** 2 * among, among)
+    inside = row.ratio(((values.outer - values.inner) / 2.0) ** 2 * among, among)
+    reach = asked.reach(is_laplace=question.is_laplace, sides=4)
+    bound = (
+        math.sqrt(max(inside.value + reach * inside.noise, 0.0))
+        if np.any(values.outer > values.inner)
+        else 0.0
+    )
+    offset = (reach * mean.noise) ** 2  # squares are taken around a mean that is off by so much
+    least = math.sqrt(max(spread.value - reach * spread.noise - offset, 0.0)) - bound
+    most = math.sqrt(max(spread.value + reach * spread.noise, 0.0)) + bound
+    return Estimate(
+        value=max(spread.value, 0.0),
+        std_error=spread.noise,
+        interval=(max(least, 0.0) ** 2, most**2),
+        level=asked.level,
+        privacy=spread.noise,
+        sampling=0.0,
+        target=question.target,
+        unresolved=2.0 * math.sqrt(max(spread.value, 0.0)) * bound,
+        notes=question.notes(CELLS),
+    )
+
+
+def _leading(marks: Array) -> int:
+    """How many marks stand at the front without a gap."""
+    return int(np.argmin(np.append(marks, False)))

@@ -1,0 +1,77 @@
+"""Ratios of sums over one noisy histogram, with the exact law of their noise.
+
+A histogram has m cells with independent noise of standard deviation s, and its rows are N, known exactly
+or with an error e_N that meets the cells' noise only through their sum. Moved to its total,
+
+    h' = h + (N - sum h) / m,        R = sum w h' / sum d h'
+
+has, to first order, the error [sum (a_c - mean a) e_c + mean(a) e_N] / D with a = w - R d, D = sum d h'.
+The terms are uncorrelated: the first one does not see the sum of the cells. Derivation:
+docs/explanation/answers.md.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adumbra.numerics import Array
+
+LEAST_SIGMAS = 5.0  # a denominator below this many of its standard deviations answers nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRow:
+    """The released cells of one column, over all rows or in one class."""
+
+    counts: Array = field(repr=False)
+    sigma: float  # standard deviation of a cell
+    size: float  # rows: public, or estimated
+    size_variance: float  # 0 where the number of rows is public
+    is_laplace: bool
+
+    @property
+    def moved(self) -> Array:
+        """The cells, moved so that they add up to the rows."""
+        return np.asarray(self.counts + (self.size - self.counts.sum()) / len(self.counts))
+
+    def total(self, weights: Array) -> tuple[float, float]:
+        """A weighted sum of the true cells, and its standard deviation."""
+        value = float(weights @ self.moved)
+        return value, self._deviation(weights)
+
+    def ratio(self, weights: Array, among: Array) -> "Ratio":
+        """The mean of weights over the rows that `among` marks."""
+        size, size_error = self.total(among)
+        if size <= LEAST_SIGMAS * size_error or size <= 0:
+            return Ratio(math.nan, math.inf, size, 0.0)
+        value = float(weights @ self.moved) / size
+        gradient = weights - value * among
+        return Ratio(value, self._deviation(gradient) / size, size, float(gradient.mean()) / size)
+
+    def _deviation(self, gradient: Array) -> float:
+        """The standard deviation of a sum over the moved cells."""
+        mean = float(gradient.mean())
+        inner = self.sigma**2 * float(np.sum((gradient - mean) ** 2))
+        return math.sqrt(inner + mean**2 * self.size_variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A mean, its noise, its rows, and how it moves with the number of rows of its histogram."""
+
+    value: float
+    noise: float
+    size: float
+    size_slope: float
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether its rows do not stand out of the noise."""
+        return math.isnan(self.value)
+
+
+def proportion_variance(share: float, noise: float, size: float) -> float:
+    """Sampling variance of a share; never less than that of a share within the noise of 0 or 1."""
+    inside = min(max(share, min(noise, 0.5)), 1.0 - min(noise, 0.5))
+    return inside * (1.0 - inside) / max(size, 1.0)

@@ -1,0 +1,129 @@
+"""A folder alone can be asked, in Python and on the command line; a method that cannot says so."""
+
+import json
+
+import numpy as np
+import pytest
+
+import adumbra as ad
+from adumbra.errors import Unsupported
+from adumbra.release.artifact import Release
+from support.cli import adumbra
+from support.moments import ADD, mixed_schema, mixed_table
+
+FRAME = mixed_table(4000).to_pandas()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place, schema = tmp_path_factory.mktemp("asked"), mixed_schema()
+    with ad.create_ledger(place / "ledger.db") as book:
+        book.register(ad.Population("p", schema.unit, schema.neighbours, epsilon=9.0, delta=1e-5))
+        pay = {"schema": schema, "ledger": book, "population": "p"}
+        config = ad.MomentsConfig(epsilon=4.0, numbers="bins")
+        made = ad.release(mixed_table(4000), config, **pay, out=place / "moments")
+        assert isinstance(made, ad.AskableRelease)
+        ad.release(mixed_table(4000), ad.LDAConfig(epsilon=1.0), **pay, out=place / "lda")
+    return place
+
+
+def test_a_loaded_release_is_a_release_that_answers(folder):
+    release = ad.load(folder / "moments")
+    assert isinstance(release, Release)
+    assert release.data.num_rows == 4000
+    answer = release.mean("age")
+    assert isinstance(answer, ad.Estimate)
+    # six standard errors (and what cells leave open: nothing here): a normal error passes it once in 5e8
+    assert abs(answer.value - FRAME.age.mean()) < 6.2 * answer.std_error
+    share = release.share({"region": "a"}, given="risk=low")
+    truth = (FRAME.region[FRAME.risk == "low"] == "a").mean()
+    assert abs(share.value - truth) < 6.2 * share.std_error
+    assert release.ask("mean age") == answer
+    assert release.count().value == 4000
+    low, high = release.quantile("age", level=1 - 1e-9).interval
+    assert low <= np.quantile(FRAME.age, 0.5, method="inverted_cdf") <= high
+    assert set(release.crosstab("job", "risk")) == {
+        f"job={job} and risk={risk}" for job in "xyz" for risk in ("low", "high")
+    }
+    assert list(release.compare("job", by="risk")) == [
+        f"share of job={job}, risk=high less risk=low" for job in "xyz"
+    ]
+    assert release.variance("age").interval[0] > 0
+    for refused in (
+        lambda: release.regress("age", ["income"]),
+        lambda: release.correlation("age", "income"),
+        lambda: release.principal_components(2),
+    ):
+        with pytest.raises(Unsupported, match="shortened rows"):
+            refused()
+
+
+def test_the_noise_is_that_of_the_card(folder):
+    release = ad.load(folder / "moments")
+    (line,) = [line for line in release.card["mechanisms"] if line["purpose"] == "marginals"]
+    one_cell = release.count("smoker=yes").privacy
+    assert one_cell == pytest.approx(
+        line["scale"] * np.sqrt(0.5), rel=0.01
+    )  # one of two cells, total known
+
+
+def test_a_method_without_histograms_says_what_would_answer(folder):
+    with pytest.raises(Unsupported, match=r"method=lda: .* by moments would answer"):
+        ad.load(folder / "lda").mean("age")
+
+
+def test_a_card_that_does_not_describe_its_cells_is_not_guessed(folder):
+    release = ad.load(folder / "moments")
+    facts = {name: value for name, value in release.card["facts"].items() if name != "number_cells"}
+    release.card["facts"] = facts
+    with pytest.raises(Unsupported, match="an older version"):
+        release.mean("age")
+    release.card["facts"] = facts | {"number_cells": 7}
+    with pytest.raises(ad.InvalidInput, match="does not fit"):
+        release.mean("age")
+
+
+def test_the_command_answers(folder):
+    done = adumbra("ask", folder / "moments", "mean age where risk=high")
+    assert done.returncode == 0, done.stderr
+    first, about, *_ = done.stdout.splitlines()
+    expected = ad.load(folder / "moments").mean("age", "risk=high")
+    assert first == str(expected)
+    assert about.strip() == f"about: {expected.target}"
+    done = adumbra("ask", folder / "moments", "compare job by risk", "--json", "--level", "0.9")
+    answers = json.loads(done.stdout)
+    assert len(answers) == 3
+    assert {answer["level"] for answer in answers.values()} == {0.9}
+    done = adumbra("ask", folder / "moments", "share region=a", "--json", "--population")
+    assert json.loads(done.stdout)["sampling"] > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("mean agee", "did you mean 'age'"),
+        ("meen age", "did you mean 'mean'"),
+        ("__import__('os')", "starts with none of"),
+        ("regress age ~ income", "shortened rows"),
+        ("share region=a and job=x", "together"),
+    ],
+)
+def test_the_command_refuses_in_one_line(folder, question, said):
+    done = adumbra("ask", folder / "moments", question)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_private_number_of_rows_is_an_estimate(tmp_path):
+    schema = mixed_schema(ADD)
+    with ad.create_ledger(tmp_path / "ledger.db") as book:
+        book.register(ad.Population("p", schema.unit, schema.neighbours, epsilon=9.0, delta=1e-5))
+        made = ad.release(
+            mixed_table(4000), ad.MomentsConfig(epsilon=4.0, synthetic_rows=10), schema=schema,
+            ledger=book, population="p", out=tmp_path / "out",
+        )  # fmt: skip
+    count = made.count()
+    assert count.privacy > 0
+    assert abs(count.value - 4000) < 6.2 * count.privacy
