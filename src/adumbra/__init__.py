@@ -14,6 +14,8 @@ from adumbra.version import __version__
 if TYPE_CHECKING:
     from adumbra.answers.askable import AskableRelease, load
     from adumbra.answers.estimate import Estimate
+    from adumbra.attestation.signers import new_key, open_key
+    from adumbra.attestation.trust import Trust
     from adumbra.engine.local import LocalEngine
     from adumbra.errors import (
         AdumbraError,
@@ -88,12 +90,15 @@ _HOMES = {
     "SchemaError": "adumbra.errors",
     "TopKColumns": "adumbra.estimators",
     "TopKConfig": "adumbra.mechanisms.topk",
+    "Trust": "adumbra.attestation.trust",
     "Unit": "adumbra.relations",
     "Unsupported": "adumbra.errors",
     "VerificationFailed": "adumbra.errors",
     "Verified": "adumbra.release.storage",
     "create_ledger": "adumbra.privacy.ledger",
     "load": "adumbra.answers.askable",
+    "new_key": "adumbra.attestation.signers",
+    "open_key": "adumbra.attestation.signers",
     "open_ledger": "adumbra.privacy.ledger",
     "plan": "adumbra.workflow",
     "prepare": "adumbra.workflow",
@@ -138,6 +143,7 @@ __all__ = [
     "SchemaError",
     "TopKColumns",
     "TopKConfig",
+    "Trust",
     "Unit",
     "Unsupported",
     "VerificationFailed",
@@ -145,6 +151,8 @@ __all__ = [
     "__version__",
     "create_ledger",
     "load",
+    "new_key",
+    "open_key",
     "open_ledger",
     "plan",
     "prepare",

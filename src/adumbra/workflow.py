@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from adumbra.answers.askable import AskableRelease, load
+from adumbra.attestation.signers import Signer, open_key
 from adumbra.data.sources import Source, open_source
 from adumbra.data.views import WatchedSource
 from adumbra.engine.base import Engine
@@ -26,6 +27,7 @@ from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release.card import Card, build_card, require_about, stamped
 from adumbra.release.place import LONGEST_ENTRY, require_place, staging
+from adumbra.release.signed import write_signature
 from adumbra.release.storage import date_files, require_card, write_staged
 from adumbra.report.page import render
 from adumbra.schema.schema import Schema
@@ -83,6 +85,7 @@ class PreparedRelease:
     about: Mapping[str, object]
     before_dp: str
     is_ledger_ours: bool = field(repr=False)  # opened here, so closed here
+    signer: Signer | None = None  # None: the release is not signed
 
     @property
     def plan(self) -> Plan:
@@ -131,6 +134,7 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     engine: Engine | None = None,
     about: Mapping[str, object] | None = None,
     before_dp: str = NOT_DECLARED,
+    key: Signer | str | Path | None = None,
 ) -> PreparedRelease:
     """Settle a release and check all that can be foreseen; charges nothing.
 
@@ -147,6 +151,11 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     require_place(Path(out))
     verbs = (getattr(engine or LocalEngine, verb, None) for verb in ("fold", "map_blocks"))
     require(all(map(callable, verbs)), f"engine of type {type(engine).__name__}: use LocalEngine()")
+    signer = open_key(key) if isinstance(key, str | Path) else key
+    known = signer is None or callable(getattr(signer, "sign", None))
+    require(
+        known, f"key of type {type(key).__name__}: give the path of a key, or what `open_key` returns"
+    )
     is_ours = not isinstance(ledger, Ledger)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger)
     try:
@@ -162,6 +171,7 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
             about=about or {},
             before_dp=before_dp,
             is_ledger_ours=is_ours,
+            signer=signer,
         )
         _require_payable(prepared)
     except BaseException:
@@ -206,6 +216,7 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
     engine: Engine | None = None,
     about: Mapping[str, object] | None = None,
     before_dp: str = NOT_DECLARED,
+    key: Signer | str | Path | None = None,
 ) -> AskableRelease:
     """Pay for one release, draw it, and publish it in the new folder `out`.
 
@@ -221,6 +232,7 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
     engine : where it runs; `LocalEngine()` unless given
     about : words for the card: title, curator, intended_use, ...; they are public
     before_dp : what was done to the rows, or learned from them, before; it goes on the card
+    key : signs the release: what `open_key` gives, or the path of a key; without one it is not signed
 
     Returns
     -------
@@ -241,6 +253,7 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
         engine=engine,
         about=about,
         before_dp=before_dp,
+        key=key,
     ) as prepared:
         return prepared.commit()
 
@@ -291,6 +304,9 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
             if source.is_seen:
                 book.record_fingerprint(entry, fingerprint)
             book.seal(entry, staged=staged, digest=digest)
+            if prepared.signer is not None:
+                write_signature(staged, prepared.signer, (staged / "card.json").read_bytes())
+                date_files(staged)
             book.publish(entry, target)
             book.commit(entry)
 
@@ -299,7 +315,7 @@ def _card(prepared: PreparedRelease, paid: Mapping[str, object], draft: Draft | 
     """The card of a draft, or of a plan while the draft is to come."""
     planned, schema = prepared.plan, prepared.settled.schema
     noises = (draft.noise if draft is not None else ()) or planned.noise
-    return build_card(
+    card = build_card(
         method=planned.method,
         config=config_facts(prepared.settled.config),
         guarantee=planned.guarantee,
@@ -315,6 +331,8 @@ def _card(prepared: PreparedRelease, paid: Mapping[str, object], draft: Draft | 
         adumbra_version=__version__,
         before_dp=prepared.before_dp,
     )
+    signer = prepared.signer
+    return card if signer is None else {**card, "signed_by": signer.public.fingerprint()}
 
 
 def config_facts(config: Any) -> dict[str, object]:  # noqa: ANN401  (any dataclass)

@@ -6,6 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from adumbra.cli.main import app
+from adumbra.errors import AdumbraError
+
 COMMAND = Path(sys.executable).with_name("adumbra")
 
 
@@ -25,6 +30,45 @@ def at_terminal(*arguments, answer, cwd=None):
     try:
         return subprocess.run(
             command, cwd=cwd, stdin=terminal, capture_output=True, text=True, timeout=60, check=False
+        )
+    finally:
+        os.close(person)
+        os.close(terminal)
+
+
+def in_process(*arguments):
+    """The same without a process of its own, where only words and exit codes matter: much faster."""
+    command = [str(argument) for argument in arguments]
+    done = CliRunner().invoke(app, command)
+    if done.exception is None or isinstance(done.exception, SystemExit):
+        return subprocess.CompletedProcess(command, done.exit_code, done.stdout, done.stderr)
+    if not isinstance(done.exception, AdumbraError):
+        raise done.exception
+    code = done.exception.exit_code
+    return subprocess.CompletedProcess(command, code, done.stdout, f"error: {done.exception}\n")
+
+
+def at_hidden_prompts(*arguments, answers, cwd=None):
+    """At a terminal whose prompts hide what is typed: each answer goes out when its prompt is there."""
+    person, terminal = pty.openpty()
+    command = [str(COMMAND), *map(str, arguments)]
+    try:
+        process = subprocess.Popen(
+            command, cwd=cwd, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+        seen = b""
+        for answer in answers:
+            asked = b""
+            while not asked.endswith(b": "):
+                letter = process.stderr.read(1)
+                assert letter, seen + asked
+                asked += letter
+            seen += asked
+            os.write(person, answer.encode())
+        out, err = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(
+            command, process.returncode, out.decode(), (seen + err).decode()
         )
     finally:
         os.close(person)

@@ -9,6 +9,8 @@ from adumbra.answers.conditions import Where, read_where
 from adumbra.answers.estimate import Answer, Asked, Estimate
 from adumbra.answers.histograms import HistogramAnswers
 from adumbra.answers.reading import read_histograms
+from adumbra.attestation.sshsig import PublicKey
+from adumbra.attestation.trust import Trust
 from adumbra.errors import require
 from adumbra.release import storage
 from adumbra.release.artifact import Release
@@ -111,13 +113,22 @@ def askable(release: Release) -> AskableRelease:
     )
 
 
-def load(folder: str | Path, *, max_bytes: int | None = None) -> AskableRelease:
+def load(  # noqa: PLR0913 - what `verify` takes, and one more
+    folder: str | Path,
+    *,
+    max_bytes: int | None = None,
+    key: str | Path | PublicKey | None = None,
+    trust: str | Path | Trust | None = None,
+    signer: str | None = None,
+    require_signature: bool = False,
+) -> AskableRelease:
     """Verify a release, then open it; tables and arrays are read when first asked for.
 
     Parameters
     ----------
     folder : a folder that `release` made
     max_bytes : memory that a table may fill; without it, what the size of its file explains
+    key, trust, signer, require_signature : who must have signed it, as in `verify`
 
     Returns
     -------
@@ -128,4 +139,12 @@ def load(folder: str | Path, *, max_bytes: int | None = None) -> AskableRelease:
     ------
     VerificationFailed, with every fault on a line of its own.
     """
-    return askable(storage.load(folder, max_bytes=max_bytes))
+    opened = storage.load(
+        folder,
+        max_bytes=max_bytes,
+        key=key,
+        trust=trust,
+        signer=signer,
+        require_signature=require_signature,
+    )
+    return askable(opened)

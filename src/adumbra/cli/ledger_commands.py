@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adumbra.cli.flags import AsJson, Force, require_new_file
+from adumbra.cli.key_commands import SigningKey, Unsigned, sign_stranded
 from adumbra.cli.release_views import clean
 from adumbra.errors import visible
 
@@ -163,18 +164,21 @@ def head(ledger: Location, json: AsJson = False) -> None:
 
 
 @app.command()
-def resume(
+def resume(  # noqa: PLR0913, PLR0917 - one argument a flag
     entry: EntryId,
     ledger: Location,
     target: Annotated[
         Path | None, typer.Option("--target", help="Where, if no place was recorded or it was taken.")
     ] = None,
+    key: SigningKey = None,
+    unsigned: Unsigned = False,
     json: AsJson = False,
 ) -> None:
     """Publish the same sealed bytes after a crash."""
     from adumbra.release.storage import date_files
 
     with opened(ledger) as book:
+        sign_stranded(book, entry, key, unsigned)
         place = book.resume(entry, target, digest_of=_release_digest)
     date_files(place)  # reading it set the times of access
     say(f"published {entry} at {place}", {"entry": entry, "target": str(place)}, json)

@@ -10,6 +10,7 @@ from adumbra.cli import (
     ask_command,
     audit_command,
     demo,
+    key_commands,
     ledger_commands,
     ledger_keeping,
     methods_command,
@@ -62,6 +63,7 @@ app.command("ask")(ask_command.ask)
 app.command("report")(report_command.report)
 app.command("audit")(audit_command.audit)
 app.add_typer(schema_commands.app, name="schema")
+app.add_typer(key_commands.app, name="key")
 ledger_commands.app.command("backup")(ledger_keeping.backup)
 ledger_commands.app.command("restore")(ledger_keeping.restore)
 ledger_commands.app.command("clean")(ledger_keeping.clean)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adumbra.cli.flags import AsJson, Header, read_schema
+from adumbra.cli.key_commands import SigningKey, open_signing_key
 
 if TYPE_CHECKING:
     from adumbra.engine.base import Progress
@@ -101,6 +102,7 @@ def show_release(made: "Release", out: Path, *, json: bool, quotes: "Sequence[Qu
             "out": str(out),
             "entry": made.card["ledger"]["entry"],
             "digest": hashlib.sha256((out / "card.json").read_bytes()).hexdigest(),
+            "signed_by": made.card.get("signed_by"),
             "guarantee": made.guarantee.facts(),
             "price": [quoted.to_dict() for quoted in quotes],
             "contents": made.card["contents"],
@@ -109,6 +111,8 @@ def show_release(made: "Release", out: Path, *, json: bool, quotes: "Sequence[Qu
         return
     typer.echo(f"released  {out}  ({made.guarantee.sentence()})")
     typer.echo(f"page      {out / 'card.html'}")
+    signer = made.card.get("signed_by")
+    typer.echo(f"signed    by {signer}" if signer else "signed    NOT SIGNED; --key signs a release")
     typer.echo(f"check     adumbra verify {out}")
 
 
@@ -186,6 +190,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
             "or sector; repeat. It is public.",
         ),
     ] = None,
+    key: SigningKey = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -209,6 +214,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
             out=out,
             about=said,
             before_dp=before_dp,
+            key=open_signing_key(key),
         )
     with prepared:
         quotes = prepared.quote

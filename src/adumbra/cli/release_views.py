@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adumbra.cli.flags import AsJson
+from adumbra.cli.key_commands import Publisher, Required, RevokedFile, SignerName, TrustFile, demanded
 from adumbra.cli.planning import print_hanging
 from adumbra.errors import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from adumbra.release.storage import Verified
 
 Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
 Digest = Annotated[
@@ -25,12 +28,14 @@ Digest = Annotated[
 
 def inspect(folder: Folder, json: AsJson = False) -> None:
     """Verify a release, then say what it holds and what it promises."""
+    from adumbra.attestation.trust import user_trust
     from adumbra.release.storage import verify as verify_release
     from adumbra.report.page import expected_words, in_order
 
-    checked = verify_release(folder)
+    checked = verify_release(folder, trust=user_trust())
     if json:
-        typer.echo(json_module.dumps({"digest": checked.digest, "card": checked.card}, indent=2))
+        facts = {"digest": checked.digest, "signature": _signature(checked), "card": checked.card}
+        typer.echo(json_module.dumps(facts, indent=2))
         return
     from rich.console import Console
     from rich.text import Text
@@ -49,19 +54,31 @@ def inspect(folder: Folder, json: AsJson = False) -> None:
         print_hanging(console, clean(limit), "- ", "dim")
     if "card.html" in card["files"]:
         typer.echo(f"page      {folder / 'card.html'}")
+    typer.echo(f"signed    {checked.signature_words()}")
     typer.echo(f"digest    {checked.digest}")
 
 
-def verify(folder: Folder, digest: Digest = None, json: AsJson = False) -> None:
-    """Check every byte of a release, its card and its ledger's signature; exit code 4 on any fault."""
+def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
+    folder: Folder,
+    digest: Digest = None,
+    key: Publisher = None,
+    trust: TrustFile = None,
+    revoked: RevokedFile = None,
+    signer: SignerName = None,
+    require_signature: Required = False,
+    json: AsJson = False,
+) -> None:
+    """Check every byte of a release, its card and its signatures; exit code 4 on any fault."""
     from adumbra.errors import VerificationFailed
     from adumbra.release.storage import find_faults
 
-    faults, checked = find_faults(folder, digest=digest)
+    demand = demanded(key, trust, revoked, signer, require_signature)
+    faults, checked = find_faults(folder, digest=digest, demand=demand)
     if json:
         facts: dict[str, object] = {"verified": checked is not None, "faults": list(faults)}
         if checked is not None:
             facts |= {"digest": checked.digest, "files": checked.files, "bytes": checked.size}
+            facts["signature"] = _signature(checked)
         typer.echo(json_module.dumps(facts, indent=2))
         if checked is None:
             raise typer.Exit(VerificationFailed.exit_code)
@@ -72,8 +89,16 @@ def verify(folder: Folder, digest: Digest = None, json: AsJson = False) -> None:
             f"verified  {folder}: {checked.files} files, {checked.size:,} bytes, every byte covered"
         )
         typer.echo(f"promise   {clean(checked.card['guarantee']['sentence'])}")
+        typer.echo(f"signed    {checked.signature_words()}")
         compared = "as the publisher names it" if digest else "compare it with what the publisher names"
         typer.echo(f"digest    {checked.digest}  ({compared})")
+
+
+def _signature(checked: "Verified") -> dict[str, object] | None:
+    """Who signed, for machines."""
+    from dataclasses import asdict
+
+    return None if checked.signature is None else asdict(checked.signature)
 
 
 def clean(text: object) -> str:

@@ -1,6 +1,7 @@
 """A release folder: written whole or not at all, and verified offline down to the last byte.
 
     card.json            the card; lists SHA-256 and size of every other file, and seals itself
+    card.sig             a signature of card.json, if the publisher signs; card.json does not list it
     card.html            the same for people
     data/<name>.parquet  released rows
     model.safetensors    released arrays
@@ -22,6 +23,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from adumbra.attestation.sshsig import PublicKey
+from adumbra.attestation.trust import Trust
 from adumbra.errors import VerificationFailed, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release import formats, promise
@@ -38,12 +41,15 @@ from adumbra.release.card import (
 from adumbra.release.formats import AnyArray, TableStream
 from adumbra.release.place import OPEN_FOLDER, make_parents
 from adumbra.release.promise import PAGE_LIMIT, page_faults
+from adumbra.release.signed import SIGNATURE, Demand, SignedBy, judge, make_demand
 
 __all__ = ["TableStream", "Verified", "date_files", "find_faults", "load", "verify", "write_staged"]
 
 CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit
 SHOWN_STRANGERS = 20  # members that do not belong to a release, listed by name
-MEMBER = re.compile(r"card\.json|card\.html|model\.safetensors|data/[a-z0-9][a-z0-9_-]{0,63}\.parquet")
+MEMBER = re.compile(
+    r"card\.json|card\.sig|card\.html|model\.safetensors|data/[a-z0-9][a-z0-9_-]{0,63}\.parquet"
+)
 DAY = 86_400 * 10**9  # nanoseconds
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -58,6 +64,14 @@ class Verified:
     card: Card
     files: int
     size: int
+    signature: SignedBy | None = None  # None: not signed
+
+    def signature_words(self) -> str:
+        """Who vouches for it, in a sentence for people."""
+        if self.signature is not None:
+            return self.signature.sentence()
+        named = " although its card names a signer" if "signed_by" in self.card else ""
+        return f"NOT SIGNED{named}: nothing shows who made it"
 
 
 def write_staged(
@@ -157,13 +171,22 @@ def _sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def load(folder: str | Path, *, max_bytes: int | None = None) -> Release:
+def load(  # noqa: PLR0913 - what `verify` takes, and one more
+    folder: str | Path,
+    *,
+    max_bytes: int | None = None,
+    key: str | Path | PublicKey | None = None,
+    trust: str | Path | Trust | None = None,
+    signer: str | None = None,
+    require_signature: bool = False,
+) -> Release:
     """Verify a release, then open it; tables and arrays are read when first asked for.
 
     Parameters
     ----------
     folder : a folder that `release` made
     max_bytes : memory that a table may fill; without it, what the size of its file explains
+    key, trust, signer, require_signature : who must have signed it, as in `verify`
 
     Returns
     -------
@@ -174,7 +197,7 @@ def load(folder: str | Path, *, max_bytes: int | None = None) -> Release:
     VerificationFailed, with every fault on a line of its own.
     """
     path = Path(folder)
-    card = verify(path).card
+    card = verify(path, key=key, trust=trust, signer=signer, require_signature=require_signature).card
     contents = card["contents"]
 
     def table(name: str) -> pa.Table:
@@ -192,20 +215,30 @@ def load(folder: str | Path, *, max_bytes: int | None = None) -> Release:
     )
 
 
-def verify(folder: str | Path, *, digest: str | None = None) -> Verified:
+def verify(  # noqa: PLR0913 - each keyword is one demand
+    folder: str | Path,
+    *,
+    digest: str | None = None,
+    key: str | Path | PublicKey | None = None,
+    trust: str | Path | Trust | None = None,
+    signer: str | None = None,
+    require_signature: bool = False,
+) -> Verified:
     """Check every byte of a release, offline; raises `VerificationFailed` with all faults, one a line.
 
-    Hashes inside the folder show accidents. Against a forger compare `digest` with the one that the
-    publisher or its ledger names.
+    Hashes inside the folder show accidents. Against a forger give what the publisher gave you by
+    another road: its `key` (a `.pub` file, a line of one, or a fingerprint), an allowed-signers file as
+    `trust` with `require_signature=True` (and the name of one `signer`), or the `digest` of the release.
     """
-    faults, verified = find_faults(folder, digest=digest)
+    demand = make_demand(key=key, trust=trust, signer=signer, require_signature=require_signature)
+    faults, verified = find_faults(folder, digest=digest, demand=demand)
     if verified is None:
         raise VerificationFailed("\n".join(faults))
     return verified
 
 
 def find_faults(
-    folder: str | Path, *, digest: str | None = None
+    folder: str | Path, *, digest: str | None = None, demand: Demand | None = None
 ) -> tuple[tuple[str, ...], Verified | None]:
     """All faults of a release, or none and what was verified."""
     path = Path(folder)
@@ -232,11 +265,14 @@ def find_faults(
         faults.append(f"card.json: is stamped {NOT_PRIVATE}")
     faults += promise.card_faults(card) + _ledger_faults(card)
     faults += _file_faults(path, sizes, card)
+    broken_signature, signed = judge(path, sizes, card, demand or Demand())
+    faults += broken_signature
     if "card.html" in card["files"] and not faults:
         faults += page_faults((path / "card.html").read_bytes(), card)
     if faults:
         return tuple(faults), None
-    return (), Verified(digest=found, card=card, files=len(sizes), size=sum(sizes.values()))
+    size = sum(sizes.values())
+    return (), Verified(digest=found, card=card, files=len(sizes), size=size, signature=signed)
 
 
 def _members(folder: Path) -> tuple[dict[str, int], list[str]]:
@@ -290,7 +326,9 @@ def _file_faults(folder: Path, sizes: Mapping[str, int], card: Card) -> list[str
     """Missing, unlisted, resized, altered or mislabelled files."""
     listed, contents = card["files"], card["contents"]
     faults = [
-        f"{name}: is not listed in the card" for name in sizes if name not in {"card.json", *listed}
+        f"{name}: is not listed in the card"
+        for name in sizes
+        if name not in {"card.json", SIGNATURE, *listed}
     ]
     stated = {f"data/{name}.parquet" for name in contents["tables"]} | (
         {"model.safetensors"} if contents["arrays"] else set()

@@ -1,0 +1,164 @@
+"""The signature of a release: `card.sig` over the bytes of card.json, which covers every other byte.
+
+`write_signature` puts it into a sealed folder before that is published. `judge` says of a release who
+signed it, and by the reader's own trust files whether that is somebody they know.
+"""
+
+import datetime as dt
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adumbra.attestation.signers import Signer, read_public_key
+from adumbra.attestation.sshsig import PublicKey, Signature
+from adumbra.attestation.trust import NAMESPACE, Trust
+from adumbra.errors import InvalidInput, require
+
+SIGNATURE = "card.sig"
+SIGNATURE_LIMIT = 2**14  # bytes of card.sig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What a reader asks of a signature."""
+
+    key: str | None = None  # the fingerprint of the only key that will do
+    trust: Trust | None = None
+    signer: str | None = None  # a name that the trust file must give to the key
+    required: bool = False
+
+    def __post_init__(self) -> None:
+        known = self.key is not None or self.trust is not None
+        require(
+            known or not (self.required or self.signer),
+            "require_signature: whose? give the publisher's key, or a trust file",
+        )
+
+    @property
+    def must_be_signed(self) -> bool:
+        """Whether a release without a good signature is a fault."""
+        return self.required or self.key is not None or self.signer is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedBy:
+    """The key that signed a release, and what the reader's trust files say of it."""
+
+    key: str  # its fingerprint
+    kind: str
+    names: tuple[str, ...]  # by the trust file; none if it does not know the key
+    is_trusted: bool
+    why: str  # in words
+
+    def sentence(self) -> str:
+        """For people."""
+        by = f"{', '.join(self.names)} ({self.key})" if self.names else self.key
+        return f"signed by {by}, {self.why}"
+
+
+def make_demand(
+    *,
+    key: str | Path | PublicKey | None = None,
+    trust: str | Path | Trust | None = None,
+    signer: str | None = None,
+    require_signature: bool = False,
+) -> Demand:
+    """From what a caller gives: a key as an object, a `.pub` file, a line of one, or a fingerprint."""
+    files = trust if trust is None or isinstance(trust, Trust) else Trust.read(trust)
+    name = None if key is None else _fingerprint(key)
+    return Demand(key=name, trust=files, signer=signer, required=require_signature)
+
+
+def _fingerprint(key: str | Path | PublicKey) -> str:
+    if isinstance(key, PublicKey):
+        return key.fingerprint()
+    text = str(key)
+    if text.startswith("SHA256:"):
+        require(len(text) == 50, f"key={text}: a fingerprint has 43 letters after SHA256:")
+        return text
+    if text.startswith(("ssh-", "ecdsa-", "sk-")) and " " in text:
+        return PublicKey.parse(text).fingerprint()
+    return read_public_key(text).fingerprint()
+
+
+def write_signature(folder: Path, signer: Signer, card: bytes) -> None:
+    """Sign card.json of a sealed folder and put card.sig there, whole or not at all, durably."""
+    content = signer.sign(card, NAMESPACE).armour()
+    put_file(folder, SIGNATURE, content)
+
+
+def put_file(folder: Path, name: str, content: bytes) -> None:
+    """A small file in a folder of its own, by one rename, flushed; replaces what was there."""
+    draft = folder.parent / f"{folder.name}.{name}"
+    descriptor = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o644)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(folder / name)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def judge(
+    folder: Path, sizes: Mapping[str, int], card: Mapping[str, Any], demand: Demand
+) -> tuple[list[str], SignedBy | None]:
+    """Faults of a signature under a demand, and who signed if the signature holds."""
+    if SIGNATURE not in sizes:
+        missing = f"{SIGNATURE}: is missing; the release is not signed"
+        return ([missing] if demand.must_be_signed else []), None
+    if sizes[SIGNATURE] > SIGNATURE_LIMIT:
+        return [f"{SIGNATURE}: is larger than {SIGNATURE_LIMIT} bytes"], None
+    raw_card, raw_signature = (folder / "card.json").read_bytes(), (folder / SIGNATURE).read_bytes()
+    try:
+        signature = Signature.parse(raw_signature)
+    except InvalidInput as error:
+        return [f"{SIGNATURE}: {error}"], None
+    if signature.namespace != NAMESPACE or not signature.holds(raw_card):
+        return [f"{SIGNATURE}: does not hold for card.json"], None
+    found = signature.key.fingerprint()
+    named = card.get("signed_by")
+    faults = []
+    if named not in (None, found):
+        faults.append(f"{SIGNATURE}: is by {found}; the card names another signer")
+    if demand.key not in (None, found):
+        faults.append(f"{SIGNATURE}: is by {found}, not by the key given ({demand.key})")
+    trust = demand.trust or Trust()
+    if signature.key.blob in trust.revoked:
+        faults.append(f"{SIGNATURE}: is by {found}, which is revoked; trust nothing that it signed")
+    by = _identify(signature.key, str(card["about"]["date"]), demand, trust)
+    if demand.signer is not None and demand.signer not in by.names:
+        faults.append(f"{SIGNATURE}: is by {found}, which is not a key of signer={demand.signer}")
+    if demand.must_be_signed and not by.is_trusted and not faults:
+        faults.append(f"{SIGNATURE}: {by.sentence()}")
+    return faults, by
+
+
+def _identify(key: PublicKey, day: str, demand: Demand, trust: Trust) -> SignedBy:
+    """What the reader's trust says of a key that signed a card of this day."""
+    lines = [line for line in trust.lines_for(key) if line.is_for(NAMESPACE)]
+    try:
+        date = dt.date.fromisoformat(day)
+    except ValueError:  # the pattern of a day, but no day of any year
+        date = None
+    valid = [line for line in lines if date is not None and line.is_valid_on(date)]
+    names = tuple(dict.fromkeys(name for line in valid or lines for name in line.names))
+    given = demand.key == key.fingerprint()
+    if valid or (given and not lines):
+        why = f"valid on {day}" if valid else "the key that you gave"
+    elif lines:
+        why = f"but that key is not valid for a release of {day}"
+    else:
+        why = "a key that you have not said you trust"
+    return SignedBy(
+        key=key.fingerprint(),
+        kind=key.kind,
+        names=names,
+        is_trusted=bool(valid) or (given and not lines),
+        why=why,
+    )
