@@ -128,7 +128,10 @@ def load(  # noqa: PLR0913 - what `verify` takes, and one more
     ----------
     folder : a folder that `release` made
     max_bytes : memory that a table may fill; without it, what the size of its file explains
-    key, trust, signer, require_signature : who must have signed it, as in `verify`
+    key : the public key that must have signed it, as in `verify`
+    trust : an allowed-signers file, as in `verify`
+    signer : who must have signed it, by a name of that file
+    require_signature : refuse a release that is not signed
 
     Returns
     -------
