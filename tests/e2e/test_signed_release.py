@@ -190,7 +190,7 @@ def test_an_agent_that_dies_leaves_a_sealed_entry_that_resume_signs(place, monke
     times = {path.stat().st_mtime_ns % (86_400 * 10**9) for path in (place / "r").rglob("*")}
     assert times == {0}  # no time of day
 
-    (staged,) = place.glob(f".q.{second}.staged")
+    (staged,) = place.glob(f".q.{second}.*.staged")
     forged = place / "kept"
     shutil.copytree(staged, forged)
     from support.release import reseal
