@@ -116,15 +116,19 @@ class MomentsSynthesizer(TableEstimator):
         return self
 
     def sample(
-        self, n: int | None = None, *, sample_seed: int | None = None
+        self, n_samples: int | None = None, *, sample_seed: int | None = None
     ) -> pa.Table | Array | tuple[Array, NDArray[np.generic]]:
-        """Synthetic rows: a table if fitted with a schema, else X or (X, y); n defaults to n."""
+        """Synthetic rows: a table if fitted with a schema, else X or (X, y); as many as the data has unless given."""
         self._require_fitted()
-        rows = n if n is not None else self.n_rows_
+        rows = n_samples if n_samples is not None else self.n_rows_
         if rows is None:
-            raise InvalidInput("n=None: the number of rows is private; say how many rows to draw")
+            raise InvalidInput(
+                "n_samples=None: the number of rows is private; say how many rows to draw"
+            )
         seed = self.sample_seed if sample_seed is None else sample_seed
-        table = synthesize(self.model_, read_count("n", rows), read_count("sample_seed", seed, 0))
+        table = synthesize(
+            self.model_, read_count("n_samples", rows), read_count("sample_seed", seed, 0)
+        )
         if self.schema is not None:
             return table
         names = [name for name in table.column_names if name != _LABEL]

@@ -55,7 +55,7 @@ def test_what_is_missing_is_asked_for():
     with pytest.raises(InvalidInput, match="leave y out"):
         adumbra.MomentsSynthesizer(schema=mixed_schema()).fit(mixed_table(5), [0])
     private = adumbra.MomentsSynthesizer(schema=mixed_schema(ADD), neighbours="add-remove")
-    with pytest.raises(InvalidInput, match="n=None"):
+    with pytest.raises(InvalidInput, match="n_samples=None"):
         private.fit(mixed_table(50)).sample()
     with pytest.raises(InvalidInput, match="n=0"):
         private.sample(0)
