@@ -118,7 +118,7 @@ class MomentsSynthesizer(TableEstimator):
     def sample(
         self, n_samples: int | None = None, *, sample_seed: int | None = None
     ) -> pa.Table | Array | tuple[Array, NDArray[np.generic]]:
-        """Synthetic rows: a table if fitted with a schema, else X or (X, y); as many as the data has unless given."""
+        """Synthetic rows: a table if fitted with a schema, else X or (X, y)."""
         self._require_fitted()
         rows = n_samples if n_samples is not None else self.n_rows_
         if rows is None:

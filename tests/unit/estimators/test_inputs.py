@@ -178,8 +178,11 @@ def test_numbers_of_numpy_are_taken_as_python_has_them():
 
 def test_how_many_rows_to_draw_is_a_whole_number():
     drawn = {
-        "n_samples": [ad.RONGauss(**BOX).fit(ROWS), ad.PCAPublisher(1, **BOX).fit(ROWS)],
-        "n": [ad.MomentsSynthesizer(**BOX).fit(ROWS)],
+        "n_samples": [
+            ad.RONGauss(**BOX).fit(ROWS),
+            ad.PCAPublisher(1, **BOX).fit(ROWS),
+            ad.MomentsSynthesizer(**BOX).fit(ROWS),
+        ],
     }
     for name, faces in drawn.items():
         for face in faces:
