@@ -27,6 +27,7 @@ from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release.card import Card, build_card, require_about, stamped
 from adumbra.release.place import LONGEST_ENTRY, require_place, staging
+from adumbra.release.provenance import provenance
 from adumbra.release.signed import write_signature
 from adumbra.release.storage import date_files, require_card, write_staged
 from adumbra.report.page import render
@@ -331,6 +332,7 @@ def _card(prepared: PreparedRelease, paid: Mapping[str, object], draft: Draft | 
         adumbra_version=__version__,
         before_dp=prepared.before_dp,
     )
+    card["provenance"] = provenance()
     signer = prepared.signer
     return card if signer is None else {**card, "signed_by": signer.public.fingerprint()}
 

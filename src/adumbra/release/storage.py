@@ -44,7 +44,6 @@ from adumbra.release.promise import PAGE_LIMIT, page_faults
 from adumbra.release.signed import SIGNATURE, Demand, SignedBy, judge, make_demand
 
 __all__ = ["TableStream", "Verified", "date_files", "find_faults", "load", "verify", "write_staged"]
-
 CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit
 SHOWN_STRANGERS = 20  # members that do not belong to a release, listed by name
 MEMBER = re.compile(
@@ -52,7 +51,6 @@ MEMBER = re.compile(
 )
 DAY = 86_400 * 10**9  # nanoseconds
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
 Page = Callable[[Card], str]
 
 
@@ -186,7 +184,10 @@ def load(  # noqa: PLR0913 - what `verify` takes, and one more
     ----------
     folder : a folder that `release` made
     max_bytes : memory that a table may fill; without it, what the size of its file explains
-    key, trust, signer, require_signature : who must have signed it, as in `verify`
+    key : the publisher's key that must have signed it, as in `verify`
+    trust : allowed signers, as in `verify`
+    signer : a name of the trust file that must have signed it
+    require_signature : refuse what nobody trusted has signed
 
     Returns
     -------

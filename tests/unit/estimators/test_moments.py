@@ -57,5 +57,5 @@ def test_what_is_missing_is_asked_for():
     private = adumbra.MomentsSynthesizer(schema=mixed_schema(ADD), neighbours="add-remove")
     with pytest.raises(InvalidInput, match="n_samples=None"):
         private.fit(mixed_table(50)).sample()
-    with pytest.raises(InvalidInput, match="n=0"):
+    with pytest.raises(InvalidInput, match="n_samples=0"):
         private.sample(0)

@@ -12,4 +12,4 @@ def test_every_field_of_the_card_is_described():
     text = (DOCS / "reference/release-format.md").read_text(encoding="utf-8")
     described = re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)
     assert sorted(described) == sorted(card_schema()["properties"])
-    assert set(described) - set(card_schema()["required"]) == {"not_private", "signed_by"}
+    assert set(described) - set(card_schema()["required"]) == {"not_private", "provenance", "signed_by"}

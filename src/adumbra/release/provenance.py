@@ -1,0 +1,73 @@
+"""What made a release: this package by version and digest, what it depends on, and its audit's result.
+
+All of it is public and the same for every release of one installation; nothing depends on data. An audit
+counts for the package that was audited, so `audit.json` names that package's digest and is not read for
+any other. `tools/audit_record.py` writes the file before a version is built; between versions there is
+none, and the card says null.
+"""
+
+import hashlib
+import json
+import platform
+import re
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from adumbra.version import __version__
+
+PACKAGE = Path(__file__).resolve().parent.parent
+AUDIT = PACKAGE / "audit.json"
+KEPT = (".py", ".json", ".md", ".j2", ".css", ".typed")  # what a package is made of; no caches
+
+
+@cache
+def provenance() -> dict[str, object]:
+    """The card's section; taken once per process."""
+    digest = package_digest(PACKAGE)
+    return {
+        "version": __version__,
+        "sha256": digest,
+        "python": platform.python_version(),
+        "dependencies": dependencies(),
+        "audit": audit_of(digest, AUDIT),
+    }
+
+
+def package_digest(package: Path) -> str:
+    """SHA-256 over names and contents of the package's files, the audit's record left out."""
+    total = hashlib.sha256(b"adumbra-package/1\0")
+    for path in sorted(package.rglob("*")):
+        name = path.relative_to(package).as_posix()
+        if path.is_file() and path.suffix in KEPT and name != AUDIT.name:
+            content = path.read_bytes()
+            total.update(b"%d:%s:%d:" % (len(name), name.encode(), len(content)))
+            total.update(content)
+    return total.hexdigest()
+
+
+def dependencies() -> dict[str, str]:
+    """The installed version of everything that the package always needs."""
+    try:
+        needed = metadata.requires("adumbra") or []
+    except metadata.PackageNotFoundError:  # run from a folder, not installed
+        return {}
+    names = [re.split(r"[^A-Za-z0-9._-]", line)[0] for line in needed if "extra ==" not in line]
+    found = {}
+    for name in sorted(names):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "missing"
+    return found
+
+
+def audit_of(digest: str, record: Path) -> dict[str, int] | None:
+    """How the audit of this very package ended, or None if there is no record of it."""
+    try:
+        found = json.loads(record.read_text(encoding="utf-8"))
+        is_ours = found["sha256"] == digest
+        result = {name: int(found[name]) for name in ("claims", "refuted", "runs")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return result if is_ours else None
