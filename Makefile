@@ -4,10 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DATA   ?= ../shared/data
+ENVIRONMENTS ?= .environments
 export PYTHONWARNINGS ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt unit statistical e2e coverage audit crash bench docs reseal digests clean
+.PHONY: help setup demo test check fmt unit statistical e2e coverage audit crash bench outside peers docs reseal digests clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -58,6 +59,13 @@ crash: setup ## kill -9 at every fault point, the whole grid, on every database 
 
 bench: setup ## speed as ratios, against a reference timed in the same run
 	$(BIN)/python benchmarks/run.py
+
+outside: setup ## releases of NIST's tables before NIST's judge and SDMetrics; writes docs/benchmarks/outside.md
+	$(BIN)/python benchmarks/outside.py --data $(DATA)/nist_crc --environments $(ENVIRONMENTS)
+
+peers: setup ## every peer in an environment of its own, same tables, budget and judges (hours); what changed
+	$(BIN)/python benchmarks/throughput.py --environments $(ENVIRONMENTS)
+	$(BIN)/python benchmarks/peers.py --data $(DATA) --environments $(ENVIRONMENTS)
 
 docs: setup ## run every snippet and check every link
 	$(BIN)/python -m pytest tests/docs

@@ -1,0 +1,1 @@
+"""The parts of `outside.py` and `peers.py`: tables, judges, environments of the peers, pages."""

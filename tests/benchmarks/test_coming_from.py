@@ -1,0 +1,46 @@
+"""The page for those who come from other packages: our snippets run, the peers' are valid Python."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import throughput
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "coming-from.md"
+
+
+def blocks(info):
+    return re.findall(
+        rf"^```{info}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+def test_our_snippets_run_and_give_rows_of_the_schema(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    session = {"__name__": "__main__"}
+    *code, estimator = blocks("python")
+    exec(compile("\n".join(code), str(PAGE), "exec"), session)  # noqa: S102 - our own page
+    released = session["synthetic"]
+    assert released.shape == session["df"].shape
+    assert set(released["ward"]) <= {"a", "b", "c"}
+    assert released["age"].between(18, 90).all()
+    assert (tmp_path / "released" / "card.json").exists()
+    exec(compile(estimator, str(PAGE), "exec"), session)  # noqa: S102 - our own page
+    assert len(session["synthetic"]) == 2000
+
+
+@pytest.mark.parametrize("code", blocks("python peer"))
+def test_snippets_of_peers_are_python_and_end_in_synthetic_rows(code):
+    last = ast.parse(code).body[-1]
+    assert isinstance(last, ast.Assign)
+    assert last.targets[0].id == "synthetic"
+
+
+def test_lines_to_a_first_release_are_counted_from_the_page():
+    found = dict(throughput.first_release())
+    assert found["smartnoise-synth"] == 3
+    assert set(found) == {
+        "Adumbra, with a ledger and a release folder", "Adumbra, as an estimator", "smartnoise-synth",
+        "SDV", "OpenDP", "dpmm",
+    }  # fmt: skip
