@@ -84,3 +84,28 @@ def test_item_sets(tmp_path):
     schema.write_text(COLUMNS[: COLUMNS.index("[[columns]]")] + "[items]\nuniverse = 9\n")
     assert "item sets of 9 items" in invoke("check", schema, tmp_path / "t.dat").output
     assert 'universe = "TODO"' in invoke("draft", tmp_path / "t.dat").output
+
+
+def test_an_older_file_is_upgraded_and_keeps_its_words_and_digest(tmp_path):
+    old = tmp_path / "s.toml"
+    old.write_bytes(b"# ours\r\n" + COLUMNS.encode().replace(b"\n", b"\r\n"))
+    before = old.read_bytes()
+    assert b'format = "adumbra-schema/1"' in before
+    other = tmp_path / "new.toml"
+    assert invoke("upgrade", old, "--out", other).exit_code == 0
+    assert old.read_bytes() == before
+    assert other.read_bytes() == before.replace(b"schema/1", b"schema/2")
+    assert Schema.read(other).digest() == Schema.read(old).digest()
+    assert "upgraded" in invoke("upgrade", old).output
+    assert old.read_bytes() == other.read_bytes()
+    assert "nothing to upgrade" in invoke("upgrade", old).output
+    assert old.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize("text", ["", "format = ", 'format = "adumbra-schema/9"', "[table]\nformat = 1"])
+def test_what_is_no_older_schema_is_not_rewritten(tmp_path, text):
+    file = tmp_path / "s.toml"
+    file.write_text(text)
+    assert isinstance(invoke("upgrade", file).exception, SchemaError)
+    assert file.read_text() == text
+    assert isinstance(invoke("upgrade", tmp_path / "absent").exception, InvalidInput)

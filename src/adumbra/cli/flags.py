@@ -103,7 +103,8 @@ def undeclared(data: str, schema: "Schema") -> Unread:
     from adumbra.data.csv_header import look_like_values
     from adumbra.data.sources import fields_by, is_csv
 
-    known = set(schema.names) if schema.items is None else {schema.items.column}
+    known = {*schema.names, *(one.name for one in schema.derived)}
+    known |= set() if schema.items is None else {schema.items.column}
     described = fields_by(data, schema)
     files = [fields for where, fields in described if not where.endswith(".dat'")]
     names = tuple(dict.fromkeys(name for fields in files for name, _ in fields if name not in known))

@@ -1,4 +1,4 @@
-"""`adumbra schema draft | check`: write and check what is publicly known of a table."""
+"""`adumbra schema draft | check | upgrade`: write and check what is publicly known of a table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -98,6 +98,33 @@ def check(  # noqa: PLR0913 - one argument a flag
         typer.echo(f"{schema}: no fault; {width}, {relation}{against}")
     if unread is not None:
         say_notes(unread, json=as_json)
+
+
+@app.command()
+def upgrade(
+    schema: Annotated[Path, typer.Argument(help="The schema file.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write here, and leave the file as it is.")
+    ] = None,
+    *,
+    force: Force = False,
+) -> None:
+    """Rewrite an older schema file in today's format; what it declares and its digest stay the same."""
+    from adumbra.errors import InvalidInput
+    from adumbra.schema.upgrade import upgraded
+
+    if out is not None:
+        require_new_file("out", out, force=force)
+    try:
+        text = schema.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(f"schema={str(schema)!r}: is no UTF-8 file; check the path") from None
+    new = upgraded(text, str(schema))
+    target = schema if out is None else out
+    if new != text or out is not None:
+        target.write_bytes(new.encode("utf-8"))
+    said = "upgraded" if new != text else "nothing to upgrade"
+    typer.echo(f"{target}: {said}")
 
 
 def _compare(declared: "Schema", data: str, path: Path) -> "Schema":

@@ -5,7 +5,7 @@ from typing import Any
 
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.schema import Column, ItemSpec, Kind, Order, Pattern, Schema
+from adumbra.schema.schema import Column, Derived, ItemSpec, Kind, Order, Pattern, Rule, Schema
 
 OPTIONAL = ("rows", "label", "max_rows", "declared_by", "header")
 
@@ -23,6 +23,8 @@ def schema_of(facts: Mapping[str, Any]) -> Schema:
                 for one in facts.get("patterns", ())
             ),
             constraints=tuple(Order(**one) for one in facts.get("constraints", ())),
+            rules=tuple(Rule.of(one) for one in facts.get("rules", ())),
+            derived=tuple(Derived.read(one) for one in facts.get("derived", ())),
             **{name: facts[name] for name in OPTIONAL if name in facts},
         )
     except (KeyError, TypeError, ValueError, AttributeError):  # InvalidInput is a ValueError

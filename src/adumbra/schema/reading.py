@@ -9,18 +9,20 @@ from typing import TypeVar
 
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
+from adumbra.schema.row_rules import Derived, Rule
 from adumbra.schema.rules import MAX_ROWS, Declaration, Kind, Order, TableDeclaration, order_faults
-from adumbra.schema.schema import Column, ItemSpec, Pattern, Schema
+from adumbra.schema.schema import FIRST_FORMAT, FORMAT, Column, ItemSpec, Pattern, Schema
 from adumbra.schema.toml_lines import Place, find_lines
+from adumbra.schema.witness import row_faults
 
-FORMAT = "adumbra-schema/1"
 TODO = "TODO"  # the placeholder of a draft
 MOST_COLUMNS = 100_000
 SAME_FAULTS = 5  # from more lines than these the same fault is told once
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
 _COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing", "cast")
+_NEW = ("rules", "derived")  # of the second format
 _FIELDS = {
-    "": ("format", "table", "columns", "groups", "items", "constraints"),
+    "": ("format", "table", "columns", "groups", "items", "constraints", *_NEW),
     "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by", "header"),
     "columns": ("name", *_COLUMN_FIELDS),
     "groups": ("match", "names", *_COLUMN_FIELDS),
@@ -163,17 +165,24 @@ def parse_schema(text: str, filename: str) -> Schema:
     top = _Table(document, (), faults)
     top.refuse_unknown()
     form = top.get("format", str, needed=True)
-    if form not in (None, FORMAT):
-        top.fault("format", f"format={form!r}: must be {FORMAT!r}")
+    if form not in (None, FORMAT, FIRST_FORMAT):
+        top.fault("format", f"format={form!r}: must be {FORMAT!r} or {FIRST_FORMAT!r}")
+    if form == FIRST_FORMAT:
+        for name in set(document) & set(_NEW):
+            top.fault(name, f"{name}: needs format={FORMAT!r}; run `adumbra schema upgrade` on the file")
     items = _read_items(top)
     columns, patterns, names = _read_columns(top)
     declared, declared_by = _read_table(top, names, is_open=bool(patterns))
     for name, message in declared.faults():
         faults.add((name,) if name in ("columns", "items") else ("table", name), message)
     orders = _read_constraints(top)
+    rules = _read_listed(top, "rules", Rule.of)
+    derived = _read_listed(top, "derived", Derived.read)
     if not patterns and len(columns) == len(names):
         for place, message in order_faults(orders, columns, declared.label):
             faults.add(("constraints", place), message)
+        for section, place, message in row_faults(rules, derived, columns, orders, declared.label):
+            faults.add((section, place), message)
     faults.finish()
     return Schema(
         columns=tuple(columns),
@@ -187,7 +196,24 @@ def parse_schema(text: str, filename: str) -> Schema:
         declared_by=declared_by,
         constraints=tuple(orders),
         header=declared.header,
+        rules=tuple(rules),
+        derived=tuple(derived),
     )
+
+
+def _read_listed(top: _Table, section: str, read: Callable[[dict[str, object]], T]) -> list[T]:
+    """The tables of a section, each read by its own function."""
+    values = top.values.get(section, [])
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        top.fault(section, f"{section}: must be tables, [[{section}]]")
+        return []
+    found = []
+    for place, value in enumerate(values):
+        try:
+            found.append(read(value))
+        except InvalidInput as problem:
+            top.faults.add((section, place), f"{section} {place + 1}: {problem}")
+    return found
 
 
 def _subtable(top: _Table, name: str) -> _Table | None:

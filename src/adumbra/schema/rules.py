@@ -91,12 +91,12 @@ def _bound_faults(column: Declaration) -> list[Fault]:
         rule = f"{_article(column.kind)} {column.kind} column needs bounds; {_PUBLIC}"
         return [(name, f"{name} is absent: {rule}") for name in absent]
     ends = (("lower", lower), ("upper", upper))
-    faults = [(name, f"{name}={value}: must be finite") for name, value in ends if not _is_finite(value)]
+    faults = [(name, f"{name}={value}: must be finite") for name, value in ends if not is_finite(value)]
     if faults:
         return faults
     if not lower < upper:
         return [("upper", f"upper={upper}: must be above lower={lower}")]
-    if not _is_finite(float(upper) - float(lower)):
+    if not is_finite(float(upper) - float(lower)):
         return [
             ("upper", f"upper={upper}: the distance to lower={lower} is no float64; narrow the bounds")
         ]
@@ -109,7 +109,7 @@ def _bound_faults(column: Declaration) -> list[Fault]:
     return faults + _missing_number_faults(column, lower, upper)
 
 
-def _is_finite(value: float) -> bool:
+def is_finite(value: float) -> bool:
     """Whether a number is finite as a float64 (a whole number may be too large to be one)."""
     try:
         return math.isfinite(value)
@@ -124,9 +124,9 @@ def _missing_number_faults(column: Declaration, lower: float, upper: float) -> l
         return []
     if missing == NULL:
         above = math.nextafter(float(upper), math.inf)
-        is_finite = math.isfinite(above) and math.isfinite(above - lower)
+        fits = math.isfinite(above) and math.isfinite(above - lower)
         rule = f"missing={NULL!r}: needs a number above upper={upper}; lower it"
-        return [] if is_finite else [("missing", rule)]
+        return [] if fits else [("missing", rule)]
     if isinstance(missing, bool | str):
         rule = f"must be a number from {lower} to {upper}, or {NULL!r} to stay missing"
         return [("missing", f"missing={missing!r}: {rule}")]

@@ -17,6 +17,7 @@ import rfc8785
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import EXACT
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.row_rules import Bound, Derived, Rule, bind
 from adumbra.schema.rules import (
     MAX_ROWS,
     OWN_CATEGORY,
@@ -26,10 +27,25 @@ from adumbra.schema.rules import (
     TableDeclaration,
     order_faults,
 )
+from adumbra.schema.witness import Row, find_row, row_faults
 
-__all__ = ["MAX_ROWS", "OWN_CATEGORY", "Column", "ItemSpec", "Kind", "Order", "Pattern", "Schema"]
+__all__ = [
+    "FIRST_FORMAT",
+    "FORMAT",
+    "MAX_ROWS",
+    "OWN_CATEGORY",
+    "Column",
+    "Derived",
+    "ItemSpec",
+    "Kind",
+    "Order",
+    "Pattern",
+    "Rule",
+    "Schema",
+]
 
 Facts = dict[str, object]
+FIRST_FORMAT, FORMAT = "adumbra-schema/1", "adumbra-schema/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +153,8 @@ class Schema:
     patterns: tuple[Pattern, ...] = ()
     constraints: tuple[Order, ...] = ()
     header: bool | None = None  # CSV: the first line holds public names, or is a row; None: not declared
+    rules: tuple[Rule, ...] = ()  # that every synthetic row keeps
+    derived: tuple[Derived, ...] = ()  # columns of synthetic rows that are computed from the others
 
     def __post_init__(self) -> None:
         declared = TableDeclaration(
@@ -155,7 +173,14 @@ class Schema:
             messages += [
                 message for _, message in order_faults(self.constraints, self.columns, self.label)
             ]
+            messages += [message for _, _, message in self._row_faults()]
         require(not messages, "; ".join(messages))
+
+    def _row_faults(self) -> list[tuple[str, int, str]]:
+        if not self.rules and not self.derived:
+            return []
+        require(self.items is None, "rules: item sets have no columns; remove rules and derived columns")
+        return row_faults(self.rules, self.derived, self.columns, self.constraints, self.label)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -181,7 +206,7 @@ class Schema:
         """Replace the patterns by the data's column names (which are public) that match them."""
         if not self.patterns:
             return self
-        taken = set(self.names)
+        taken = {*self.names, *(one.name for one in self.derived)}
         inserted: dict[int, list[Column]] = {}
         for pattern in self.patterns:
             found = [
@@ -201,8 +226,20 @@ class Schema:
             columns += self.columns[place : place + 1]
         return replace(self, columns=tuple(columns), patterns=())
 
+    def bound_rules(self) -> tuple[Bound, ...]:
+        """The rules, compiled against the columns."""
+        return tuple(bind(rule, self.columns, self.label) for rule in self.rules)
+
+    def ruled_row(self) -> Row:
+        """One row that keeps all rules and constraints, in the columns that they name."""
+        return find_row(self.bound_rules(), self.columns, self.constraints)
+
     def require_filled(self, method: str) -> None:
-        """Refuse numbers that stay missing, for a method that has no place for them."""
+        """Refuse what only `moments` gives back: numbers that stay missing, rules, derived columns."""
+        declared = "rules" if self.rules else "derived" if self.derived else ""
+        if declared:
+            remedy = "remove them from the schema, or use the method moments"
+            raise Unsupported(f"{declared}: {method} cannot keep them; {remedy}")
         kept = [column.name for column in self.columns if column.keeps_null]
         if kept:
             remedy = "give a number instead, or use the method moments"
@@ -220,7 +257,7 @@ class Schema:
     def facts(self) -> Facts:
         """The schema as plain values, for the card and the digest."""
         given: Facts = {
-            "format": "adumbra-schema/1",
+            "format": self.format,
             "unit": str(self.unit),
             "neighbours": str(self.neighbours),
             "max_rows": self.max_rows,
@@ -239,7 +276,16 @@ class Schema:
             ]
         if self.constraints:
             given["constraints"] = [order.facts() for order in self.constraints]
+        if self.rules:
+            given["rules"] = [rule.facts() for rule in self.rules]
+        if self.derived:
+            given["derived"] = [one.facts() for one in self.derived]
         return given
+
+    @property
+    def format(self) -> str:
+        """The first format that can say all this: a schema of the first keeps its digest."""
+        return FORMAT if self.rules or self.derived else FIRST_FORMAT
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON (RFC 8785) of `facts`."""

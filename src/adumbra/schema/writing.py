@@ -8,8 +8,8 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from adumbra.schema.reading import FORMAT, TODO
-from adumbra.schema.schema import Schema
+from adumbra.schema.reading import TODO
+from adumbra.schema.schema import FORMAT, Schema
 
 
 # Storage types of columns: public facts of a file or frame, which hold no value of a row.
@@ -67,6 +67,8 @@ def write_schema(schema: Schema) -> str:
         parts += [_section("[[groups]]", {"match": p.match, **_spec(p.template.facts())}) for p in here]
         parts += _column_sections(column.facts() for column in schema.columns[start:stop])
     parts += [_section("[[constraints]]", dict(order.facts())) for order in schema.constraints]
+    parts += [_section("[[rules]]", rule.facts()) for rule in schema.rules]
+    parts += [_section("[[derived]]", one.facts()) for one in schema.derived]
     return "\n".join(parts)
 
 
@@ -201,6 +203,8 @@ def _value(value: object) -> str:
         entries = [_value(entry) for entry in value]
         line = f"[{', '.join(entries)}]"
         return line if len(line) <= 90 else "[\n" + "".join(f"  {entry},\n" for entry in entries) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_value(name)} = {_value(one)}" for name, one in value.items()) + " }"
     if isinstance(value, str):
         # A JSON string is a TOML basic string, but for DEL, which TOML wants escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

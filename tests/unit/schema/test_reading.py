@@ -35,7 +35,7 @@ def faults(text):
 
 
 def test_all_faults_at_once_with_their_lines():
-    text = """format = "adumbra-schema/2"
+    text = """format = "adumbra-schema/3"
 [table]
 unit = "rows"
 rows = "x"
@@ -86,7 +86,7 @@ upper = 2
     ]
     assert all(fault.startswith("f.toml:") for fault in found)
     for words in (
-        "format='adumbra-schema/2': must be 'adumbra-schema/1'",
+        "format='adumbra-schema/3': must be 'adumbra-schema/2' or 'adumbra-schema/1'",
         "neighbours is absent; declare replace-one, add-remove or one-element",
         "unit='rows': must be row or element",
         "rows='x': must be a whole number",
@@ -187,11 +187,20 @@ def test_ranges_and_single_names_are_written_apart():
 
 def test_the_examples_of_the_reference_are_schemas():
     reference = Path(__file__).parents[3] / "docs" / "reference" / "schema-format.md"
-    whole, items, constraint = re.findall(r"```toml\n(.*?)```", reference.read_text(), re.DOTALL)
+    found = re.findall(r"```toml\n(.*?)```", reference.read_text(), re.DOTALL)
+    whole, items, constraint, rules, derived = found
     assert Schema.parse(whole).width == 10_003
     assert Schema.parse(TABLE + items).width == 16_470
     hired, left = COLUMN.replace('"a"', '"hired"'), COLUMN.replace('"a"', '"left"')
     assert len(Schema.parse(TABLE + hired + left + constraint).constraints) == 1
+    head = TABLE.replace("schema/1", "schema/2")
+    for name in ("AGEP", "PINCP", "INDP", "gross", "tax"):
+        bounds = 'kind = "integer"\nlower = 0\nupper = 99999\nmissing = "null"'
+        head += f'[[columns]]\nname = "{name}"\n{bounds}\n'
+    head += '[[columns]]\nname = "SEX"\nkind = "category"\ncategories = ["male", "female"]\n'
+    head += '[[columns]]\nname = "PREGNANT"\nkind = "boolean"\n'
+    assert len(Schema.parse(head + rules).rules) == 2
+    assert [one.form for one in Schema.parse(head + derived).derived] == ["map", "cut", "sum"]
 
 
 def test_item_sets_round_trip():

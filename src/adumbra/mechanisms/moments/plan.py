@@ -96,6 +96,7 @@ def forecast(
             *_hopeless(config, decided, least.mean),
             *_assumed_rows(config, schema),
             *_notes(config, decided, gram, (least, most), (rank, edge)),
+            *_rule_notes(schema),
         ),
     )
 
@@ -140,6 +141,20 @@ def _hopeless(config: MomentsConfig, decided: Design, least: float) -> list[str]
     return [
         f"{blunt}{wrong}for it: it takes more rows, a larger epsilon, or fewer columns and categories."
     ]
+
+
+def _rule_notes(schema: Schema) -> list[str]:
+    """What rules and derived columns do, where there are any."""
+    said = []
+    if schema.rules:
+        count = "1 rule" if len(schema.rules) == 1 else f"{len(schema.rules)} rules"
+        moved = "rows that would break one are changed, and the card says how far columns shift by it"
+        said.append(f"Every synthetic row keeps {count}; {moved}.")
+    if schema.derived:
+        names = ", ".join(one.name[:LONGEST_NAME] for one in schema.derived[:8])
+        more = f" and {len(schema.derived) - 8} more" if len(schema.derived) > 8 else ""
+        said.append(f"Computed from other columns, neither measured nor paid for: {names}{more}.")
+    return said
 
 
 def _notes(

@@ -35,7 +35,13 @@ from adumbra.mechanisms.moments.plan import GRAM, MARGINALS, RADIUS, Parts, Scal
 from adumbra.numerics import Array, Ints, Lattice, coarsen, row_squares
 from adumbra.postprocess.moments.design import Centre, Design, Feature
 from adumbra.postprocess.moments.laws import Marginals, read_centre, read_marginals
-from adumbra.postprocess.moments.model import Found, GramNoise, MomentsModel, build_model, synthesize
+from adumbra.postprocess.moments.model import (
+    Found,
+    GramNoise,
+    MomentsModel,
+    build_model,
+    finished_rows,
+)
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.base import Statistic
@@ -192,17 +198,13 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
     arrays = {"marginals": counts, "lengths": lengths, "gram": products, "radius": np.array([radius])}
     found = Found(decided, settled.schema, marginals, centre)
     model = _model(settled, found, arrays, gram, scales)
-    wanted = rows_to_draw(config, settled.schema.rows)
+    made = finished_rows(model, rows_to_draw(config, settled.schema.rows), config.sample_seed)
+    facts = {"clip_radius": radius, "surviving_rank": model.rank, "sample_seed": config.sample_seed}
     return Draft(
-        tables={"data": synthesize(model, wanted, config.sample_seed)},
+        tables={"data": made.table},
         arrays=arrays,
         noise=scales.entries(),
-        facts={
-            "clip_radius": radius,
-            "surviving_rank": model.rank,
-            "sample_seed": config.sample_seed,
-            **decided.facts(),
-        },
+        facts=facts | decided.facts() | (made.shift.facts() if settled.schema.rules else {}),
     )
 
 

@@ -18,6 +18,7 @@ from adumbra.postprocess.marginals import cell_limits, fill, project_simplex
 from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
 from adumbra.postprocess.moments.design import Centre, Design, Feature
 from adumbra.postprocess.moments.laws import Marginals, score_values
+from adumbra.postprocess.rules import Finished, finish
 from adumbra.schema.schema import Schema
 
 _CALIBRATION_ROWS = 8192
@@ -208,6 +209,16 @@ def _within_pairs(within: Array, between: Array, variances: Array, is_pair: Arra
 
 
 def synthesize(model: MomentsModel, rows: int, seed: int) -> pa.Table:
+    """Synthetic rows that keep the schema's rules, with its derived columns."""
+    return finished_rows(model, rows, seed).table
+
+
+def finished_rows(model: MomentsModel, rows: int, seed: int) -> Finished:
+    """The same, and how far rules moved what was drawn."""
+    return finish(model.schema, _drawn(model, rows, seed), seed)
+
+
+def _drawn(model: MomentsModel, rows: int, seed: int) -> pa.Table:
     """Synthetic rows in the schema's own columns; chunks of a public size bound the memory.
 
     The rows of a chunk are balanced: together they show the model's margins, whatever the seed. A few
