@@ -1,9 +1,12 @@
 """The auditor is audited: every planted bug is found, and nothing is found where nothing is planted."""
 
+from dataclasses import replace
+
 import pytest
 
+from adumbra.audit.attack import attack
 from adumbra.audit.cases import all_cases
-from adumbra.audit.checks import examine
+from adumbra.audit.checks import examine, transcripts
 from adumbra.audit.mutants import (
     EPSILON,
     MUTANTS,
@@ -13,6 +16,7 @@ from adumbra.audit.mutants import (
     sound_hosts,
     try_mutants,
 )
+from adumbra.audit.recorder import record_pair
 from adumbra.errors import InvalidInput
 from support.planting import plant
 from support.topk import full
@@ -32,7 +36,27 @@ def test_a_planted_bug_is_caught(mutant, record_property):
 
 def test_every_check_has_a_bug_that_it_alone_is_there_for():
     checks = {mutant.check for mutant in MUTANTS}
-    assert checks == {"replay", "sensitivity", "attack", "grid", "freshness", "secrets", "engine"}
+    wanted = {"replay", "sensitivity", "steps", "attack", "grid", "freshness", "secrets", "engine"}
+    assert checks == wanted
+
+
+def test_a_pair_that_shows_nothing_of_the_claim_is_a_finding():
+    """Two equal tables: no call moves, so every other check is content."""
+    case = CASES["dppro/row"]
+    same = replace(case, tables=((case.before, case.before),))
+    found = examine(same, 1_000)
+    assert [one.check for one in found] == ["steps"]
+    assert "only 0 of the claim" in found[0].detail
+    assert examine(replace(same, is_worst=False), 1_000) == []
+    assert attack(same, 1_000).blind
+    assert not attack(case, 1_000).blind
+
+
+def test_transcripts_reach_what_likely_noise_does_not():
+    """The noisy radius of `moments`: narrow at its likely noise, wide at noise that is rare."""
+    host = CASES["moments/add-remove"]
+    seen = [record_pair(host, one).parts[0]["fact clip_radius"] for one in transcripts()]
+    assert max(map(float, seen)) > 3 * float(seen[0])
 
 
 def test_there_are_twenty_or_more_with_names_of_their_own():

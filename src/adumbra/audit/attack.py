@@ -58,9 +58,25 @@ class Attack:
         """Whether the claim is refuted."""
         return self.epsilon_lower > self.epsilon_claimed
 
+    @property
+    def blind(self) -> bool:
+        """Whether the pair shows so little of the claim that the audit must have missed a step."""
+        return is_blind(self.epsilon_claimed, self.measured_share)
+
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
-        return {**asdict(self), "confidence": GATE, "violated": self.violated}
+        return {**asdict(self), "confidence": GATE, "violated": self.violated, "blind": self.blind}
+
+
+LEAST = 0.25  # of a claim that the worst pair of a case must show; the tightest shows 1, `joint` 0.38
+# Claims that must show it: at a large epsilon comparisons keep a least noise, and at a small one a noisy
+# mean or length is so wrong that the pair is far from the worst.
+MUST_SHOW = (0.1, 8.0)
+
+
+def is_blind(epsilon: float, share: float) -> bool:
+    """Whether so small a share of the claim means that a step was missed."""
+    return MUST_SHOW[0] <= epsilon <= MUST_SHOW[1] and share < LEAST
 
 
 def worst(case: Case) -> tuple[Case, Recorded]:

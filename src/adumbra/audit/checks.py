@@ -1,34 +1,45 @@
 """The checks of an audit: each looks at one case and says what it found, in words; nothing found is [].
 
-replay         everything a release hands over is the same on both tables once the noise is the same
+replay         everything a release hands over is the same on both tables once the noise is the same;
+               on the worst pair, and on small tables with a neighbour for each strange value
 sensitivity    no noise call moves more than declared, and all together not more than the claim
+steps          every step that hides its noise was seen and did what it described, and the worst pair
+               shows a plausible share of the claim
 attack         the lower bound stays below the claim
 grid           released numbers are multiples of the grid on the card
 freshness      two grants share no noise, and neither do two purposes of one
 secrets        neither the grant's secret nor a secret matrix is in the release
 engine         the production engine releases the same bytes as the plain loop that is attacked
 guard          the product itself refused to go on
+
+`replay`, `sensitivity` and `steps` look at several transcripts: code may branch on what was released,
+and must be right in every branch. Most of them have wide noise, so that rare branches are reached.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 from scipy.stats import pearsonr
 
-from adumbra.audit.attack import attack, worst
+from adumbra.audit.attack import attack, is_blind, worst
 from adumbra.audit.floats import off_grid
+from adumbra.audit.hostile import check_hostile
 from adumbra.audit.pairs import Case
 from adumbra.audit.recorder import (
     DirectEngine,
     Recorded,
+    Transcript,
     exceedances,
     parts_of,
     plan_of,
     record_pair,
     run_draft,
+    share_of_claim,
 )
+from adumbra.audit.steps import check_steps
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
@@ -40,6 +51,7 @@ from adumbra.privacy.noise import add_gaussian
 from adumbra.privacy.recorded_noise import fixed_grant
 
 ATTACK_RUNS = 200_000
+STRETCHES = (1, 1, 4, 16, 64, 1024)  # of the noise, one transcript each
 FEWEST = 10  # noise values that two calls must have in common to be compared
 CHANCE = 1e-10  # of taking independent noise for the same
 
@@ -52,21 +64,37 @@ class Finding:
     detail: str
 
 
-def examine(case: Case, runs: int = ATTACK_RUNS, only: str | None = None) -> list[Finding]:
+def transcripts(seed: int = 0) -> tuple[Transcript, ...]:
+    """The noise that a claim is looked at under."""
+    return tuple(
+        Transcript(seed * len(STRETCHES) + number, stretch) for number, stretch in enumerate(STRETCHES)
+    )
+
+
+def examine(
+    case: Case, runs: int = ATTACK_RUNS, only: str | None = None, *, seed: int = 0
+) -> list[Finding]:
     """Run every check, or one, on a case and its pair of tables."""
     found: list[Finding] = []
+    chosen = transcripts(seed)
     try:
-        recorded = record_pair(case)
+        recorded = record_pair(case, chosen[0])
     except AdumbraError as error:
         return [Finding("guard", f"{type(error).__name__}: {error}")]
+
+    @cache
+    def recordings() -> tuple[Recorded, ...]:
+        return (recorded, *(record_pair(case, one) for one in chosen[1:]))
+
     checks: dict[str, Callable[[], list[str]]] = {
-        "replay": lambda: check_replay(recorded),
-        "sensitivity": lambda: exceedances(recorded),
+        "replay": lambda: [*_each(recordings(), check_replay), *check_hostile(case)],
+        "sensitivity": lambda: _each(recordings(), exceedances),
+        "steps": lambda: [*_each(recordings(), check_steps), *check_share(case, recorded)],
         "grid": lambda: check_grid(case),
         "freshness": lambda: check_freshness(recorded),
         "secrets": lambda: check_secrets(case),
         "engine": lambda: check_engine(case),
-        "attack": lambda: check_attack(case, runs),
+        "attack": lambda: check_attack(case, runs, seed),
     }
     for name, check in checks.items():
         if only not in (None, name):
@@ -85,9 +113,26 @@ def check_replay(recorded: Recorded) -> list[str]:
     return [f"{name} differs" for name in recorded.differences()]
 
 
-def check_attack(case: Case, runs: int) -> list[str]:
+def check_share(case: Case, recorded: Recorded) -> list[str]:
+    """A pair that was made to show the claim, and shows next to nothing."""
+    share = share_of_claim(recorded)
+    if recorded.fault is not None or not case.is_worst or not is_blind(case.config.epsilon, share):
+        return []
+    return [f"all steps together show only {share:.3g} of the claim: one must have been missed"]
+
+
+def _each(recordings: Sequence[Recorded], check: Callable[[Recorded], list[str]]) -> list[str]:
+    """What a check finds in each transcript, once."""
+    found: dict[str, Transcript] = {}
+    for one in recordings:
+        for detail in check(one):
+            found.setdefault(detail, one.transcript)
+    return [f"{detail} ({transcript})" for detail, transcript in found.items()]
+
+
+def check_attack(case: Case, runs: int, seed: int = 0) -> list[str]:
     """A claim that is refuted."""
-    result = attack(case, runs)
+    result = attack(case, runs, seed=seed)
     if not result.violated:
         return []
     found, claimed = figure_lower(result.epsilon_lower, 4), figure_upper(result.epsilon_claimed)

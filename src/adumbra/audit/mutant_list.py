@@ -4,15 +4,12 @@ Most were found in published code or papers: docs/theory.md lists the errata of 
 docs/explanation/pitfalls.md what went wrong elsewhere.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any
 
 from adumbra.audit import planted, wrong
-from adumbra.audit.checks import settle
-from adumbra.audit.pairs import Case, Tables
-from adumbra.audit.planted import Patch, altered_draw, with_fact
+from adumbra.audit.mutant import Mutant
+from adumbra.audit.planted import altered_draw, with_fact
+from adumbra.audit.reassuring import REASSURING
 from adumbra.data.bounds import bound_rows
 from adumbra.data.encode import Encoder
 from adumbra.mechanisms import box_release
@@ -26,26 +23,6 @@ from adumbra.mechanisms.topk import methods, phases, svt
 from adumbra.privacy import grant as grants
 from adumbra.privacy import recorded_noise
 from adumbra.statistics import block_gram, box_moments, class_sums, counts, histograms, moments
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    """One planted bug."""
-
-    name: str
-    check: str  # that is there for such a bug, and must see it
-    case: str
-    patches: Callable[[], list[Patch]]
-    tables: Callable[[], Tables] | None = None  # where the case's own neighbours do not show it
-    config: Callable[[Any], Any] | None = None
-
-    def host(self, cases: dict[str, Case]) -> Case:
-        """The case that the bug is planted into."""
-        case = cases[self.case]
-        if self.config is not None:
-            case = replace(case, config=self.config(case.config))
-        return replace(case, tables=(self.tables(),)) if self.tables is not None else settle(case)
-
 
 PRIVATE, GROWING = "ron-gauss/private/replace-one", "ron-gauss/private/add-remove"
 MUTANTS: tuple[Mutant, ...] = (
@@ -363,4 +340,5 @@ MUTANTS: tuple[Mutant, ...] = (
         case="lda/add-remove",
         patches=planted.rows_counted_again,
     ),
+    *REASSURING,
 )

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from adumbra.audit.alone import reports
 from adumbra.audit.cases import all_cases
 from adumbra.audit.checks import ATTACK_RUNS, Finding, examine
-from adumbra.audit.mutant_list import MUTANTS, Mutant
+from adumbra.audit.mutant import Mutant
+from adumbra.audit.mutant_list import MUTANTS
 from adumbra.errors import InvalidInput
 
 __all__ = [

@@ -37,6 +37,7 @@ class Case:
     config: Any  # the mechanism's own frozen config
     schema: Schema
     tables: tuple[Tables, ...]  # candidates; the first is used until another is chosen
+    is_worst: bool = True  # whether the pair is made to show nearly all of the claim
 
     @property
     def method(self) -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from scipy.special import expit, ndtri
 
 from adumbra.audit.pairs import Case
-from adumbra.audit.transcripts import Choice, StepPair, discrete, is_inside
+from adumbra.audit.transcripts import Choice, StepPair, discrete
 from adumbra.data.sources import Source, open_source
 from adumbra.data.views import WatchedSource
 from adumbra.engine.base import BatchT, Engine
@@ -39,11 +39,24 @@ T = TypeVar("T")
 SLACK = 1.0 + 1e-9  # of float sums in the auditor, not of the mechanism
 
 
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Which noise is recorded: that of a seed, so many times wider than drawn."""
+
+    seed: int = 0
+    stretch: int = 1
+
+    def __str__(self) -> str:
+        wider = f", noise {self.stretch} times as wide" if self.stretch != 1 else ""
+        return f"seed {self.seed}{wider}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
     """One release on both tables under the same noise."""
 
     planned: Plan
+    transcript: Transcript
     record: NoiseRecord
     parts: tuple[Mapping[str, bytes], Mapping[str, bytes]]
     noise: tuple[Noise, ...]  # as the card prints it
@@ -57,7 +70,11 @@ class Recorded:
 
     def noisy(self) -> list[NoisePair]:
         """The calls whose noisy values leave, and whose exact values differ."""
-        return [pair for pair in self.pairs if not is_inside(pair) and pair.l1() > 0]
+        return [pair for pair in self.pairs if not self.is_inside(pair) and pair.l1() > 0]
+
+    def is_inside(self, pair: NoisePair) -> bool:
+        """Whether a call was made inside a step that the grant saw: its noise never leaves by itself."""
+        return (pair.purpose, pair.block) in self.record.inside
 
     def differences(self) -> list[str]:
         """The parts of the release that differ although all noise was the same."""
@@ -98,10 +115,18 @@ class DirectEngine:
 
 def run_draft(case: Case, data: object, grant: Grant, engine: Engine | None = None) -> Draft:
     """One run of the method, settled and drawn as `workflow` does it."""
+    return run_whole(case, data, grant, engine)[0]
+
+
+def run_whole(
+    case: Case, data: object, grant: Grant, engine: Engine | None = None
+) -> tuple[Draft, dict[str, bytes]]:
+    """The same, with everything that is handed over: what the draft holds and what the plan says."""
     source = WatchedSource(open_source(data, case.schema))  # closes the schema
     method = method_of(case.config)  # looked up at each run, so that a mutant can plant another
     settled = method.settle(case.config, source.schema)
-    return method.draw(settled, source, engine or DirectEngine(), grant)
+    draft = method.draw(settled, source, engine or DirectEngine(), grant)
+    return draft, {"plan": repr(settled.plan).encode(), **parts_of(draft)}
 
 
 def plan_of(case: Case) -> Plan:
@@ -110,19 +135,20 @@ def plan_of(case: Case) -> Plan:
     return method_of(case.config).settle(case.config, source.schema).plan
 
 
-def record_pair(case: Case, seed: int = 0) -> Recorded:
+def record_pair(case: Case, transcript: Transcript = Transcript()) -> Recorded:  # noqa: B008 - frozen
     """Record the noise on the table, replay it on the neighbour."""
     planned, record = plan_of(case), NoiseRecord()
-    known = (seed, planned.guarantee, planned.purposes)
-    draft = run_draft(case, case.before, recording_grant(record, *known))
-    first = parts_of(draft)
+    known = (transcript.seed, planned.guarantee, planned.purposes)
+    grant = recording_grant(record, *known, stretch=transcript.stretch)
+    draft, first = run_whole(case, case.before, grant)
     try:
-        second = parts_of(run_draft(case, case.after, replaying_grant(record, *known)))
+        _, second = run_whole(case, case.after, replaying_grant(record, *known))
         fault = record.fault()
     except VerificationFailed as error:
         second, fault = {}, str(error)
     return Recorded(
         planned=planned,
+        transcript=transcript,
         record=record,
         parts=(first, second),
         noise=draft.noise or planned.noise,
@@ -230,12 +256,12 @@ def _beyond(pair: NoisePair) -> float:
 def exceedances(recorded: Recorded) -> list[str]:
     """Every call that moved more than its entry declares, and the whole if it passes the claim."""
     found = []
-    declared = {entry.purpose: entry for entry in recorded.noise}
     for pair in recorded.pairs:
-        entry = declared.get(pair.purpose)
+        entry = declared_for(pair.purpose, recorded.noise)
         if entry is None:
+            found.append(f"{pair.purpose}: noise that no entry of the card declares")
             continue
-        moved = moved_by(pair, entry)
+        moved = moved_by(pair, entry, inside=recorded.is_inside(pair))
         if moved > entry.sensitivity * SLACK:
             found.append(
                 f"{pair.purpose}: moved {moved:.4g}, declared sensitivity {entry.sensitivity:.4g}"
@@ -246,10 +272,22 @@ def exceedances(recorded: Recorded) -> list[str]:
     return found
 
 
-def moved_by(pair: NoisePair, entry: Noise) -> float:
+def declared_for(purpose: str, entries: tuple[Noise, ...]) -> Noise | None:
+    """The entry of a purpose; where its coordinates have several scales, the first of them.
+
+    Such entries are named "purpose, coordinates". Their sensitivity is that of the whole call, in the
+    norm that weighs each coordinate by the first scale over its own.
+    """
+    for entry in entries:
+        if entry.purpose == purpose or entry.purpose.startswith(f"{purpose}, "):
+            return entry
+    return None
+
+
+def moved_by(pair: NoisePair, entry: Noise, *, inside: bool) -> float:
     """The change in the norm that the entry declares its sensitivity in."""
     if pair.first.kind == "gumbel":
         return pair.spread()
-    if is_inside(pair):  # each compared value for itself
+    if inside:  # each compared value for itself
         return float(np.abs(pair.difference()).max(initial=0.0))
     return step_loss(pair) * entry.scale

@@ -23,6 +23,7 @@ HOSTILE_CELLS: tuple[bytes, ...] = (
     b"nan", b"NaN", b"inf", b"-inf", b"Infinity", b"1e308", b"-1e308", b"1e999", b"", b" ", b"unseen",
     b"=cmd()", b"0x1p3", b"1,5", b"--1", b"\xff\xfe", b"\xc3\x28", b"null", b"9" * 400, b"x" * 200_000,
     b'"quoted, ""twice"""', "\u202e\U0001f600".encode(), b"-0.0", b"5e-324", b"1_000", b"TRUE",
+    b"0.5", b"-0.5", b"0.25", b"0", b"1", b"-1", b"9", b"5",
     b"a\rb\rc", b"\r", b"1,no\r", b'"0.5,1,p,yes\n0.5,1,p,yes\r\n"', b'"""\n"""', b'"\n\n"', b'5" pipe',
 )  # fmt: skip
 # Cells that look like rows, first of all in every kind; the last is longer than a field that is read.

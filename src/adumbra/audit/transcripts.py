@@ -28,7 +28,7 @@ from adumbra.privacy import selection
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee, pure
 from adumbra.privacy.keys import NoiseCall, NoiseKey, Secret, Words, derive_secret
-from adumbra.privacy.recorded_noise import FixedGrant, NoisePair, fixed_grant
+from adumbra.privacy.recorded_noise import FixedGrant, fixed_grant
 from adumbra.relations import Neighbours, Unit
 
 AT_ONCE = 2**18  # numbers drawn together
@@ -196,11 +196,11 @@ def discrete(asked: object) -> Discrete:
 _draw_sequence = joint.joint_sequence
 
 
-def is_inside(pair: NoisePair) -> bool:
-    """Whether a noise call is part of a discrete step: it never leaves by itself."""
-    if pair.first.kind == "laplace":
-        return pair.purpose.removesuffix("-threshold") in COMPARING
-    return pair.purpose in (joint.DEPTH, joint.RANK, joint.COLUMN)
+def belongs_inside(purpose: str, kind: str) -> bool:
+    """Whether such noise is made for a discrete step, and may not be drawn outside one."""
+    if kind == "laplace":
+        return purpose.removesuffix("-threshold") in COMPARING
+    return purpose in (joint.DEPTH, joint.RANK, joint.COLUMN)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

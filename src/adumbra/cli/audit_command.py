@@ -96,6 +96,9 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
     refuted = [result.case for result in results if result.violated]
     if refuted:
         raise VerificationFailed(f"refuted claims: {'; '.join(refuted)}")
+    blind = [result.case for result in results if result.blind]
+    if blind:
+        raise VerificationFailed(f"claims of which too little is seen, so a step was missed: {blind}")
 
 
 def _known(method: str | None) -> str | None:
@@ -174,8 +177,8 @@ def _show_results(results: "list[Attack]", *, json: bool) -> None:
         "proven: epsilon is at least this, wrong once in 10^9 audits. exact: the epsilon of this pair\n"
         "of tables, computed; of a pure claim it shows in outcomes of this chance."
     )
-    refuted = sum(one.violated for one in results)
-    typer.echo(f"{len(results)} claims attacked, {refuted} refuted")
+    refuted, blind = sum(one.violated for one in results), sum(one.blind for one in results)
+    typer.echo(f"{len(results)} claims attacked, {refuted} refuted, {blind} not seen well enough")
 
 
 def _show_replayed(found: "list[Replayed]", *, json: bool) -> None:

@@ -12,6 +12,9 @@ In the replay every noise call returns the noisy value that was recorded, whatev
 the two releases then differ, something private went around the noise; and the pairs show the real
 sensitivity. A call whose kind, shape, grid or scale differs is refused: noise that follows the rows in
 its width gives them away, and no difference of values would show it.
+
+A grant with `stretch` above 1 records noise that is so many times wider: every noise value has a chance
+in every release, so what must hold for all of them can be looked at where they are rare.
 """
 
 import hashlib
@@ -22,7 +25,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from adumbra.errors import VerificationFailed
-from adumbra.numerics import Array
+from adumbra.numerics import Array, Lattice
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.keys import NoiseCall, NoiseKey, Secret, derive_secret
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NOT_PRIVATE = "NOT PRIVATE"
+FARTHEST = 2.0**52  # grid steps that stretched noise reaches at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +95,9 @@ class NoiseRecord:
     steps: list[tuple[object, object]] = field(default_factory=list)  # asked and returned, first run
     steps_again: list[object] = field(default_factory=list)  # asked in the second run
     within: set[tuple[str, int]] = field(default_factory=set)  # calls that only a whole step replays
+    inside: dict[tuple[str, int], int] = field(default_factory=dict)  # the step that a call is part of
     _whole: bool = False  # whether the first run is inside such a step now
+    _step: int | None = None  # the step that the first run is inside now
 
     def unmatched(self) -> tuple[tuple[str, int], ...]:
         """The recorded (purpose, block) that no replay has asked for yet."""
@@ -100,7 +106,7 @@ class NoiseRecord:
 
     def followed(self) -> "NoiseRecord":
         """The same first run, for one more second run."""
-        return NoiseRecord(calls=self.calls, steps=self.steps, within=self.within)
+        return NoiseRecord(calls=self.calls, steps=self.steps, within=self.within, inside=self.inside)
 
     def fault(self) -> str | None:
         """Why the second run, now over, did not follow the first."""
@@ -114,17 +120,21 @@ class NoiseRecord:
         self.calls[key.purpose, key.block] = (call, output)
         if self._whole:
             self.within.add((key.purpose, key.block))
+        if self._step is not None:
+            self.inside[key.purpose, key.block] = self._step
         return output
 
     def keep_step(self, asked: object, draw: Callable[[], T], *, whole: bool) -> T:
         """Store a step of the first run."""
         place = len(self.steps)
         self.steps.append((asked, None))
-        outer, self._whole = self._whole, self._whole or whole
+        outer = self._whole, self._step
+        self._whole = self._whole or whole
+        self._step = place if self._step is None else self._step
         try:
             output = draw()
         finally:
-            self._whole = outer
+            self._whole, self._step = outer
         self.steps[place] = (asked, output)
         return output
 
@@ -146,13 +156,14 @@ class NoiseRecord:
                 f"{where}: drawn on the neighbour only; calls must not depend on data"
             )
         first, output = self.calls[key.purpose, key.block]
-        if _public_facts(first) != _public_facts(call):
+        if public_facts(first) != public_facts(call):
             raise VerificationFailed(f"{where}: kind, shape, grid or scale differ; they must be public")
         self.pairs.append(NoisePair(key.purpose, key.block, first, call))
         return output
 
 
-def _public_facts(call: NoiseCall) -> tuple[object, ...]:
+def public_facts(call: NoiseCall) -> tuple[object, ...]:
+    """All of a call but its value."""
     scale = np.asarray(call.scale, np.float64)
     return (
         *(call.kind, call.detail, call.value.exponent, call.value.units.shape),
@@ -163,7 +174,7 @@ def _public_facts(call: NoiseCall) -> tuple[object, ...]:
 class RecordedKey(NoiseKey):
     """A key that writes to a record, or reads from it."""
 
-    __slots__ = ("_record", "_replays")
+    __slots__ = ("_record", "_replays", "_stretch")
 
     def __init__(self, grant: "RecordedGrant", purpose: str, block: int) -> None:
         super().__init__(
@@ -171,13 +182,26 @@ class RecordedKey(NoiseKey):
         )
         self._record = grant.record
         self._replays = grant.replays
+        self._stretch = grant.stretch
 
     def apply(self, call: NoiseCall, draw: Callable[[], T]) -> T:
         """Draw and record, or return what was recorded."""
         if self._replays:
             self.claim(self._digest(call))
             return cast("T", self._record.replay(self, call))  # recorded from the same kind of `draw`
-        return self._record.keep(self, call, super().apply(call, draw))
+        drawn = super().apply(call, draw)
+        if self._stretch != 1:
+            drawn = cast("T", self._stretched(call, drawn))
+        return self._record.keep(self, call, drawn)
+
+    def _stretched(self, call: NoiseCall, drawn: object) -> object:
+        """Another outcome of the same call that has a chance: wider noise, or any indices."""
+        if isinstance(drawn, Lattice):
+            units = call.value.units
+            noise = np.clip((drawn.units - units) * float(self._stretch), -FARTHEST, FARTHEST)
+            return Lattice(units + noise.astype(np.int64), call.value.exponent)
+        words = self.words("stretched", call.value.units.size)
+        return np.argsort(words, kind="stable")[: call.detail].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,6 +210,7 @@ class RecordedGrant(FixedGrant):
 
     record: NoiseRecord = field(default_factory=NoiseRecord, repr=False)
     replays: bool = False
+    stretch: int = 1  # how many times wider than drawn the recorded noise is
 
     def key(self, purpose: str, block: int = 0) -> RecordedKey:
         """The recorded key of a declared purpose."""
@@ -199,11 +224,16 @@ class RecordedGrant(FixedGrant):
 
 
 def recording_grant(
-    record: NoiseRecord, seed: int, guarantee: "PrivacyGuarantee", purposes: tuple[str, ...]
+    record: NoiseRecord,
+    seed: int,
+    guarantee: "PrivacyGuarantee",
+    purposes: tuple[str, ...],
+    *,
+    stretch: int = 1,
 ) -> RecordedGrant:
     """A fixed grant that writes every noise call to `record`."""
-    name = f"{NOT_PRIVATE}-{seed}"
-    return RecordedGrant(name, guarantee, purposes, NOT_PRIVATE, _known_secret(seed), record=record)
+    name, secret = f"{NOT_PRIVATE}-{seed}", _known_secret(seed)
+    return RecordedGrant(name, guarantee, purposes, NOT_PRIVATE, secret, record=record, stretch=stretch)
 
 
 def replaying_grant(

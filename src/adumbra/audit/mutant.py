@@ -1,0 +1,30 @@
+"""What a planted bug is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from adumbra.audit.checks import settle
+from adumbra.audit.pairs import Case, Tables
+from adumbra.audit.planted import Patch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """One planted bug."""
+
+    name: str
+    check: str  # that is there for such a bug, and must see it
+    case: str
+    patches: Callable[[], list[Patch]]
+    tables: Callable[[], Tables] | None = None  # where the case's own neighbours do not show it
+    config: Callable[[Any], Any] | None = None
+
+    def host(self, cases: dict[str, Case]) -> Case:
+        """The case that the bug is planted into."""
+        case = cases[self.case]
+        if self.config is not None:
+            case = replace(case, config=self.config(case.config))
+        if self.tables is not None:
+            return replace(case, tables=(self.tables(),), is_worst=False)
+        return settle(case)
