@@ -7,6 +7,10 @@
     ├─ BudgetRefused           exit code 3: asked, left, and the largest request that would pass
     ├─ VerificationFailed      exit code 4: a release or a ledger is not what it claims
     ├─ LedgerError             exit code 1: the ledger cannot do this now (wrong state, busy, gone)
+    │  └─ LedgerNotWritable    exit code 8: it can be read, and not written (read-only, no space)
+    ├─ NoSpace                 exit code 5: the disk or the quota is full; an OSError too
+    ├─ NotWritable             exit code 6: read-only file system or no permission; an OSError too
+    ├─ OutOfMemory             exit code 7: less memory than the method needs; a MemoryError too
     └─ NoiseKeyReused          one noise key met a second value: a defect, never the data's fault
 
     PrivacyCostWarning         an estimator is about to pay again for rows it may have released before
@@ -15,6 +19,7 @@ Messages read `name=value: rule; remedy` and hold public values only. No excepti
 was read from a private row, neither in its text nor as an attribute.
 """
 
+import errno
 import re
 
 
@@ -79,6 +84,30 @@ class LedgerError(AdumbraError):
     """The ledger is readable but this act is not possible on it."""
 
 
+class LedgerNotWritable(LedgerError):
+    """The ledger can be read, and nothing can be written to it."""
+
+    exit_code = 8
+
+
+class NoSpace(AdumbraError, OSError):
+    """No space is left, on the disk or in the quota."""
+
+    exit_code = 5
+
+
+class NotWritable(AdumbraError, OSError):
+    """A place that is read-only, or that this user may not use."""
+
+    exit_code = 6
+
+
+class OutOfMemory(AdumbraError, MemoryError):
+    """The method needs more memory than there is."""
+
+    exit_code = 7
+
+
 class NoiseKeyReused(AdumbraError):
     """The same noise key was used for another value, scale or shape."""
 
@@ -95,6 +124,33 @@ def visible(text: object, *, keep: str = "") -> str:
     return "".join(
         letter if letter.isprintable() or letter in keep else ascii(letter)[1:-1] for letter in str(text)
     )
+
+
+# What the system says, by its number: our error and the remedy. Its own text may name a private file.
+_SYSTEM: dict[int, tuple[type[AdumbraError], str]] = {
+    errno.ENOSPC: (NoSpace, "the disk is full; make room or choose another place"),
+    errno.EDQUOT: (NoSpace, "the quota is used up; make room or choose another place"),
+    errno.EROFS: (NotWritable, "the file system is read-only; choose another place"),
+    errno.EACCES: (NotWritable, "permission denied; choose another place, or ask for the right"),
+    errno.EPERM: (NotWritable, "permission denied; choose another place, or ask for the right"),
+}
+
+
+def system_fault(error: BaseException, name: str) -> AdumbraError | None:
+    """Our error for a fault of the machine that has a name (no space, no right, no memory), else None.
+
+    `name` says where it happened, as `out=folder`. Nothing of the error's own text is kept.
+    """
+    if isinstance(error, AdumbraError):
+        return None
+    if isinstance(error, MemoryError):
+        return OutOfMemory(
+            f"{name}: not enough memory; use a machine with more, or fewer columns or rows"
+        )
+    if isinstance(error, OSError) and error.errno in _SYSTEM:
+        kind, words = _SYSTEM[error.errno]
+        return kind(f"{name}: {words}")
+    return None
 
 
 def require(rule: bool, message: str) -> None:

@@ -20,7 +20,7 @@ from adumbra.data.sources import Source, open_source
 from adumbra.data.views import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import ChargeNote, InvalidInput, LedgerError, require
+from adumbra.errors import ChargeNote, InvalidInput, LedgerError, require, system_fault
 from adumbra.mechanisms.base import Config, Draft, Method, Plan, Settled
 from adumbra.mechanisms.methods import method_of
 from adumbra.privacy.grant import Grant
@@ -281,8 +281,20 @@ def _paid(prepared: PreparedRelease, open_grant: OpenGrant) -> Iterator[tuple[st
     try:
         yield entry, open_grant(book, entry, planned.purposes)
     except BaseException as error:  # Ctrl-C too
-        error.add_note(ChargeNote(book.standing(entry)))
-        raise
+        named = system_fault(error, f"out={prepared.out}" if prepared.out else "draw")
+        shown = error if named is None else named
+        shown.add_note(ChargeNote(_standing(book, entry)))
+        if named is None:
+            raise
+        raise named from None
+
+
+def _standing(book: Ledger, entry: str) -> str:
+    """Where the entry stands; in words that need no ledger, if it cannot be asked any more."""
+    try:
+        return book.standing(entry)
+    except LedgerError:
+        return f"entry={entry}: stays charged; the ledger cannot be read now, see `adumbra ledger show`"
 
 
 def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> None:

@@ -19,11 +19,12 @@ from adumbra.cli import (
     report_command,
     schema_commands,
 )
-from adumbra.errors import AdumbraError, Terminated, visible
+from adumbra.errors import AdumbraError, Terminated, system_fault, visible
 from adumbra.version import __version__
 
 EXIT_CODES = (
     "Exit codes: 0 done, 2 bad input or usage, 3 refused by the budget, 4 verification failed, "
+    "5 no space left, 6 not writable, 7 not enough memory, 8 ledger not writable, "
     "130 stopped by Ctrl-C, 143 by SIGTERM, 1 anything else."
 )
 
@@ -85,6 +86,10 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, BrokenPipeError) as stop:
         sys.exit(planning.exit_code_of(stop))
     except Exception as error:  # noqa: BLE001 - the last fence before the terminal
+        if (named := system_fault(error, "adumbra")) is not None:
+            typer.echo(f"error: {named}", err=True)
+            _say_what_is_charged(error)
+            sys.exit(named.exit_code)
         kind = type(error).__name__
         place = _innermost_frame(error)
         withheld = "its text is withheld, it may hold data"

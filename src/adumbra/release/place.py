@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from adumbra.errors import InvalidInput, require
+from adumbra.errors import InvalidInput, require, system_fault
 from adumbra.release.promise import FORMATS
 
 LONGEST_ENTRY = "0" * 24  # an entry's id is shorter in any ledger that a disk can hold
@@ -78,6 +78,8 @@ def require_place(target: Path) -> None:
     try:
         probe.mkdir(mode=0o700, parents=True)
     except (OSError, ValueError) as error:  # ValueError: a path that no system takes
+        if (named := system_fault(error, f"out={target}")) is not None:
+            raise named from None
         reason = getattr(error, "strerror", None) or "not a path"
         raise InvalidInput(
             f"out={target}: no folder can be made there ({reason}); choose another place"

@@ -27,11 +27,13 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from adumbra.errors import AdumbraError, InvalidInput, LedgerError
+from adumbra.errors import AdumbraError, InvalidInput, LedgerError, LedgerNotWritable
 from adumbra.privacy.ledger import journal, postgres
 
 BUSY_SECONDS = 60
 _WRITE = "adumbra_write"
+# SQLSTATE of PostgreSQL: disk full; read-only transaction or server
+_FULL, _READ_ONLY = ("53100",), ("25006",)
 _WITHHELD = ("withheld: it may hold private values",)
 _LOGGER = "adumbra"  # below sqlalchemy.engine.Engine, with a level of its own
 # What is meant as an address although it is none; it may hold a password and is never shown as a path.
@@ -88,8 +90,8 @@ class Store:
                 ):
                     yield connection
             except OperationalError as error:
+                fault = _operational(self.name, error)
                 _withhold(error)
-                fault = LedgerError(f"ledger={self.name}: busy or unreachable; try again")
             except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
                 _withhold(error)
                 fault = LedgerError(f"ledger={self.name}: the database refused the act")
@@ -163,6 +165,23 @@ class Store:
             event.listen(engine, "connect", _require_one_file)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
+
+
+def _operational(name: str, error: OperationalError) -> LedgerError:
+    """What stops a database, by its own code and never by its text."""
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the rest says why more closely
+    state = getattr(error.orig, "sqlstate", None)
+    if code == sqlite3.SQLITE_FULL or state in _FULL:
+        return LedgerNotWritable(f"ledger={name}: its disk is full; make room and try again")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) or state in _READ_ONLY:
+        return LedgerNotWritable(
+            f"ledger={name}: is read-only here; a release writes its charge, so make it writable"
+        )
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return LedgerNotWritable(
+            f"ledger={name}: cannot be written where it lies; its folder must be writable, too"
+        )
+    return LedgerError(f"ledger={name}: busy or unreachable; try again")
 
 
 def _silence_statements() -> None:

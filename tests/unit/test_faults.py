@@ -1,0 +1,145 @@
+"""Faults of the machine have a name and an exit code of their own, before the charge and after it."""
+
+import errno
+import sqlite3
+
+import numpy as np
+import pytest
+from sqlalchemy import event
+
+from adumbra import workflow
+from adumbra.errors import (
+    AdumbraError,
+    ChargeNote,
+    InvalidInput,
+    LedgerNotWritable,
+    NoSpace,
+    NotWritable,
+    OutOfMemory,
+    system_fault,
+)
+from adumbra.mechanisms.projection.config import DPProConfig
+from adumbra.privacy.ledger import Population, State, create_ledger
+from adumbra.relations import Neighbours, Unit
+from adumbra.release import storage
+from adumbra.schema.schema import Schema
+
+SCHEMA = Schema.numeric(3, -1.0, 1.0, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
+CONFIG = DPProConfig(n_components=2, epsilon=0.5, delta=1e-6)
+TABLE = np.zeros((50, 3))
+PRIVATE = "a cell of 17.25"
+FAULTS = [
+    (OSError(errno.ENOSPC, PRIVATE), NoSpace, 5, "disk is full"),
+    (OSError(errno.EDQUOT, PRIVATE), NoSpace, 5, "quota"),
+    (OSError(errno.EROFS, PRIVATE), NotWritable, 6, "read-only"),
+    (OSError(errno.EACCES, PRIVATE), NotWritable, 6, "permission"),
+    (MemoryError(PRIVATE), OutOfMemory, 7, "memory"),
+]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with create_ledger(tmp_path / "ledger.db") as book:
+        book.register(Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 2.0, 1e-6))
+        yield book
+
+
+def release(ledger, out, **keywords):
+    return workflow.release(
+        TABLE, CONFIG, schema=SCHEMA, ledger=ledger, population="people", out=out, **keywords
+    )
+
+
+class Broken:
+    """An engine on a machine that fails."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def fold(self, *_passed, **_named):
+        raise self.error
+
+    map_blocks = fold
+
+
+@pytest.mark.parametrize(("error", "kind", "code", "words"), FAULTS)
+def test_a_fault_after_the_charge_is_named_and_says_what_stays_charged(
+    ledger, tmp_path, error, kind, code, words
+):
+    with pytest.raises(kind, match=words) as caught:
+        release(ledger, tmp_path / "out", engine=Broken(error))
+    assert caught.value.exit_code == code
+    assert PRIVATE not in str(caught.value)
+    assert caught.value.__suppress_context__
+    notes = [note for note in caught.value.__notes__ if isinstance(note, ChargeNote)]
+    assert len(notes) == 1
+    (statement,) = ledger.show("people")
+    assert [one.state for one in statement.stranded] == [State.DRAWN]  # charged all the same
+
+
+@pytest.mark.parametrize(("error", "kind", "code", "words"), FAULTS[:4])
+def test_a_place_that_fails_before_the_charge_is_named(
+    ledger, tmp_path, monkeypatch, error, kind, code, words
+):
+    right = storage.Path.mkdir
+
+    def failing(self, *passed, **named):
+        if self.name.startswith("."):
+            raise error
+        right(self, *passed, **named)
+
+    monkeypatch.setattr(storage.Path, "mkdir", failing)
+    with pytest.raises(kind, match=words) as caught:
+        release(ledger, tmp_path / "out")
+    assert caught.value.exit_code == code
+    (statement,) = ledger.show("people")
+    assert (statement.entries, statement.stranded) == ((), ())
+
+
+def pragma(ledger, words):
+    """Every connection of the ledger from now on begins with this."""
+    engine = ledger._store._engine
+    engine.dispose()
+
+    def begin(connection, _record):
+        connection.execute(f"PRAGMA {words}")
+
+    event.listen(engine, "connect", begin)
+
+
+def register_many(ledger):
+    """A full file takes what fits into its last page."""
+    for number in range(200):
+        one = Population(f"others-{number}", Unit.ROW, Neighbours.REPLACE_ONE, 2.0, 1e-6)
+        ledger.register(one)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [("query_only = ON", "read-only"), ("max_page_count = 1", "disk is full")]
+)
+def test_a_ledger_that_cannot_be_written_is_named(ledger, words, said):
+    pragma(ledger, words)
+    with pytest.raises(LedgerNotWritable, match=said) as caught:
+        register_many(ledger)
+    assert caught.value.exit_code == 8
+
+
+def test_a_release_from_a_read_only_ledger_charges_nothing(ledger, tmp_path):
+    pragma(ledger, "query_only = ON")
+    with pytest.raises(LedgerNotWritable, match="read-only"):
+        release(ledger, tmp_path / "out")
+    (statement,) = ledger.show("people")
+    assert (statement.entries, statement.stranded) == ((), ())
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_faults_have_no_name():
+    assert system_fault(ValueError("x"), "out=x") is None
+    assert system_fault(OSError(errno.EIO, "x"), "out=x") is None
+    assert system_fault(InvalidInput("x"), "out=x") is None
+    assert system_fault(sqlite3.OperationalError("x"), "out=x") is None
+
+
+def test_no_two_exit_codes_are_alike():
+    codes = [one.exit_code for one in (NoSpace, NotWritable, OutOfMemory, LedgerNotWritable)]
+    assert len({*codes, AdumbraError.exit_code, 2, 3, 4, 130}) == len(codes) + 5
