@@ -231,7 +231,10 @@ def main(words=None):
             for name in options.targets.split(","):
                 for feature_set in options.sets.split(","):
                     sdmetrics(session, nist.Target(options.data, name), feature_set)
-    outside_page.write(facts.read(options.results / "outside.jsonl"), options.pages)
+    lines = facts.read(options.results / "outside.jsonl")
+    outside_page.write(lines, options.pages)
+    if options.pages == facts.PAGES:
+        outside_page.write_readme(outside_page.Results(lines), facts.ROOT / "README.md")
 
 
 if __name__ == "__main__":

@@ -87,6 +87,26 @@ def interval(values: Iterable[float]) -> tuple[float, float, int]:
     return float(held.mean()), float(half), len(held)
 
 
+def origin(runs: Iterable[Line]) -> list[str]:
+    """One sentence per source tree, machine and command: where figures come from."""
+    held: dict[str, dict[str, list[str]]] = {}
+    for run in runs:
+        machine = run["machine"]
+        packages = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+        where = (
+            f"{run['command']}; tree of `src` `{run['source']}`; {machine['processor']}, "
+            f"{machine['cores']} cores, {machine['memory_gib']} GiB, "
+            f"Python {machine['python']}; {packages}"
+        )
+        for key in ("date", "commit"):
+            held.setdefault(where, {}).setdefault(key, []).append(str(run[key]))
+    found = []
+    for where, seen in held.items():
+        dates, commits = (", ".join(dict.fromkeys(seen[key])) for key in ("date", "commit"))
+        found.append(f"- {dates}, commit {commits}: {where}")
+    return found
+
+
 def newest(lines: Iterable[Line], *keys: str) -> dict[tuple, list[Line]]:
     """The lines of each cell (`keys`), of the source that was measured last for that cell."""
     cells: dict[tuple, list[Line]] = {}

@@ -226,19 +226,10 @@ def origin(found: Results) -> str:
     used = {
         line["run"] for (_, _, _, who, _), held in found.cells.items() if who == OURS for line in held
     }
-    lines = []
-    for name in sorted(used, key=int):
-        run = found.runs[name]
-        machine, versions = run["machine"], run["versions"]
-        lines.append(
-            f"- Run {name}, {run['date']}: commit `{run['commit']}`, tree of `src` `{run['source']}`; "
-            f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-            f"Python {machine['python']}; "
-            + ", ".join(f"{package} {version}" for package, version in versions.items())
-        )
     judges = sorted({str(line["judge"]) for held in found.cells.values() for line in held})
     judges += sorted({str(held[-1]["source"]).split(",")[0] for held in found.metrics.values()})
-    return "\n".join([*lines, f"- Judges: {', '.join(judges)} (first 12 digits of the SHA-256)"])
+    last = f"- Judges: {', '.join(judges)} (of judge.py: the first 12 digits of its SHA-256)"
+    return "\n".join([*facts.origin(found.runs[name] for name in sorted(used, key=int)), last])
 
 
 def page(found: Results) -> str:
@@ -263,6 +254,36 @@ def page(found: Results) -> str:
         f"## Command, versions, date\n\n{command}\n\n{origin(found)}",
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+START, END = "<!-- outside: written by make outside -->", "<!-- /outside -->"
+
+
+def readme(found: Results) -> str:
+    """The small table of the README: our score, the best submitted one and the floor."""
+    heads = [f"{nist.TARGETS[t]}, ε = {e:g}" for t in found.targets for e in nist.EPSILONS]
+    lines = ["| features | " + " | ".join(heads) + " |", "|" + " --- |" * (1 + len(heads))]
+    for chosen in found.sets:
+        cells = []
+        for target in found.targets:
+            for epsilon in nist.EPSILONS:
+                mean, _, draws = found.mean(target, chosen, epsilon, OURS)
+                others = found.others(target, chosen, epsilon)
+                if not draws or not others:
+                    cells.append("")
+                    continue
+                floor = found.mean(target, chosen, None, FLOOR)[0]
+                cells.append(f"**{score(mean)}** / {score(others[0][1])} / {score(floor)}")
+        lines.append(f"| {SHORT[chosen]} | " + " | ".join(cells) + " |")
+    return "\n".join([START, *lines, END])
+
+
+def write_readme(found: Results, path: Path) -> None:
+    """The block between the two marks, made anew; a README without them is left alone."""
+    text = path.read_text(encoding="utf-8")
+    if START in text and END in text:
+        before, rest = text.split(START, 1)
+        path.write_text(before + readme(found) + rest.split(END, 1)[1], encoding="utf-8")
 
 
 def write(lines: list[facts.Line], folder: Path) -> None:

@@ -163,7 +163,7 @@ def reading(found: Results) -> str:
         said.append(text + (f"; behind on {', '.join(behind)}." if behind else "."))
     alone = [t for t in found.tables if private(found, t) == [OURS]]
     if alone:
-        said.append(f"- No other private method has finished {', '.join(alone)} in these runs.")
+        said += without_rivals(found, alone)
     ratios = [
         (found.used(m, t, "cpu_s") / found.used(OURS, t, "cpu_s"), m, t)
         for t in found.tables
@@ -177,6 +177,29 @@ def reading(found: Results) -> str:
             f"to {most[0]:.0f} times ({label(most[1])}, {most[2]}) ours."
         )
     return "\n".join(said)
+
+
+def without_rivals(found: Results, alone: list[str]) -> list[str]:
+    """Tables that only we finished: because others failed there, or because nobody has been tried."""
+    rivals = [m for m in found.methods if m not in (OURS, NOT_PRIVATE)]
+    tried = [t for t in alone if any((m, t) in found.cells or late(found, m, t) for m in rivals)]
+    said = (
+        [f"- Tried by others, finished by no other private method: {', '.join(tried)}."] if tried else []
+    )
+    rest = [t for t in alone if t not in tried]
+    return said + (
+        [f"- Not tried with any other private method yet: {', '.join(rest)}."] if rest else []
+    )
+
+
+def late(found: Results, method: str, table: str) -> bool:
+    """Has a method timed out on a narrower table?"""
+    before = list(tables.LADDER)[: list(tables.LADDER).index(table)]
+    return any(
+        found.cells[method, t][-1]["outcome"] in ("time-out", "memory")
+        for t in before
+        if (method, t) in found.cells
+    )
 
 
 def not_run(found: Results) -> str:
@@ -230,7 +253,10 @@ def over_columns(found: Results) -> str:
                       series=series(lambda m, t: (found.used(m, t, "peak_mb"), math.nan))),
     ]  # fmt: skip
     return figures.lines(
-        "Beside the peers, ε = 1: × where a method stops", panels, widths or [10, 100], "columns"
+        "Beside the peers, ε = 1: × where a method stops",
+        panels,
+        widths or [10, 100],
+        "columns (every width is another table)",
     )
 
 
@@ -284,16 +310,7 @@ def changes(before: list[facts.Line], now: list[facts.Line]) -> Iterator[str]:
 
 def origin(found: Results) -> str:
     used = {line["run"] for held in found.cells.values() for line in held}
-    lines = []
-    for name in sorted(used, key=int):
-        run = found.runs[name]
-        machine = run["machine"]
-        lines.append(
-            f"- Run {name}, {run['date']}, {run['command']}: commit `{run['commit']}`, "
-            f"tree of `src` `{run['source']}`; {machine['processor']}, {machine['cores']} cores, "
-            f"{machine['memory_gib']} GiB, Python {machine['python']}"
-        )
-    return "\n".join(lines)
+    return "\n".join(facts.origin(found.runs[name] for name in sorted(used, key=int)))
 
 
 def page(found: Results, speeds: list[facts.Line]) -> str:

@@ -206,3 +206,8 @@ def test_the_page_is_what_the_results_say(tmp_path):
         assert path.read_text() == (facts.PAGES / path.name).read_text(), (
             f"{path.name}: run make outside"
         )
+
+
+def test_the_table_of_the_readme_is_what_the_results_say():
+    found = outside_page.Results(facts.read(facts.RESULTS / "outside.jsonl"))
+    assert outside_page.readme(found) in (ROOT / "README.md").read_text(), "README.md: run make outside"

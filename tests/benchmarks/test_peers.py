@@ -1,0 +1,152 @@
+"""The comparison with peers: caps hold, ends are told apart, judges count right, changes are named."""
+
+import itertools
+import json
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from comparison import capped, environments, facts, judges, peers_page, tables
+
+CAPS = capped.Caps(cpu_seconds=2, wall_seconds=60, memory_gib=2.0)
+
+
+def ended(code, tmp_path, caps=CAPS):
+    return capped.run([sys.executable, "-S", "-c", code], caps, tmp_path / "log")
+
+
+def test_a_run_that_ends_well_tells_what_it_used(tmp_path):
+    found = ended("x = bytearray(100_000_000)", tmp_path)
+    assert (found.outcome, found.message) == ("ok", "")
+    assert found.peak_mb > 95
+
+
+def test_a_crash_is_a_result_with_its_message_and_without_folders(tmp_path):
+    found = ended("raise TypeError('no file /home/someone/x/model.bin')", tmp_path)
+    assert (found.outcome, found.message) == ("crash", "TypeError: no file .../model.bin")
+
+
+def test_processor_time_is_capped(tmp_path):
+    found = ended("while True: pass", tmp_path)
+    assert (found.outcome, found.message) == ("time-out", "2 s of processor time")
+    assert found.cpu_s < 10
+
+
+def test_wall_time_is_capped_for_the_whole_group(tmp_path):
+    caps = capped.Caps(cpu_seconds=60, wall_seconds=1, memory_gib=2.0)
+    found = ended("import time; time.sleep(600)", tmp_path, caps)
+    assert (found.outcome, found.message) == ("time-out", "1 s of wall time")
+
+
+def test_memory_is_capped(tmp_path):
+    assert ended("bytearray(4 * 2**30)", tmp_path).outcome == "memory"
+
+
+def test_total_variation_of_three_columns_is_the_definition():
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 3, (200, 4)), rng.integers(0, 3, (150, 4))
+    wanted = []
+    for places in itertools.combinations(range(4), 3):
+        cells = list(itertools.product(range(3), repeat=3))
+        shares = [
+            [np.mean((side[:, places] == cell).all(axis=1)) for cell in cells] for side in (left, right)
+        ]
+        wanted.append(np.abs(np.subtract(*shares)).sum() / 2)
+    found = judges.total_variation(left, right, judges.sets_of(4, 3))
+    assert found == pytest.approx(np.mean(wanted), abs=1e-12)
+
+
+def test_rare_levels_are_those_below_one_in_a_hundred():
+    real = np.array([0] * 992 + [1] * 8)[:, None]
+    assert judges.rare_levels(real, real) == 0.0
+    assert judges.rare_levels(np.zeros((500, 1), int), real) == pytest.approx(
+        1.0
+    )  # the rare level is gone
+    assert judges.rare_levels(real, np.array([0, 1])[:, None]) is None
+
+
+def test_wide_tables_are_judged_on_the_same_few_pairs():
+    assert len(judges.sets_of(30, 2)) == 435
+    assert judges.sets_of(300, 2) == judges.sets_of(300, 2)
+    assert len(judges.sets_of(300, 3)) == judges.PAIRS
+
+
+def test_peers_get_rows_and_public_facts_and_their_rows_come_back(tmp_path):
+    train, _, schema = tables.numeric(14)
+    train = train.slice(0, 50)
+    tables.write(tmp_path, train, schema)
+    public = json.loads((tmp_path / "public.json").read_text())
+    assert public["label"] == "y"
+    assert public["bounds"]["x0"] == [-1.0, 1.0]
+    again = tables.read(tmp_path / "train.csv", schema)
+    assert again.equals(train.select(again.column_names))
+    (tmp_path / "odd.csv").write_text(
+        ",".join(schema.names) + "\n" + ",".join(["7.0"] + [""] * 12 + ["1.0"]) + "\n"
+    )
+    odd = tables.read(tmp_path / "odd.csv", schema).to_pylist()[0]
+    assert (odd["x0"], odd["x1"], odd["y"]) == (1.0, None, "1")
+
+
+def draw(method, auc, source, outcome="ok", run="1", table="num14"):
+    scores = {"lr_auc": auc, "two_way_tv": 0.1} if outcome == "ok" else {}
+    return {
+        "kind": "draw", "method": method, "table": table, "draw": 0, "source": source, "cap_s": 10,
+        "outcome": outcome, "message": "", "scores": scores, "cpu_s": 5.0, "run": run, "rows": 9,
+    }  # fmt: skip
+
+
+def test_what_changed_is_named_and_what_did_not_is_not():
+    before = [
+        draw("adumbra_moments", 0.80, "a"),
+        draw("dpmm_mst", 0.70, "dpmm 1"),
+        draw("mbi_pairs", 0.6, "m"),
+    ]
+    now = [
+        draw("adumbra_moments", 0.85, "b", run="2"),
+        draw("dpmm_mst", 0.70, "d 2", outcome="crash", run="2"),
+        draw("mbi_pairs", 0.601, "m", run="2"),
+    ]
+    said = list(peers_page.changes(before, now))
+    assert said[0] == "changed: adumbra_moments on num14: LR AUC 0.800 -> 0.850"
+    assert said[1].startswith("changed: dpmm_mst on num14: ok -> crash")
+    assert said[2] == "3 cells measured, 2 changes against the results before"
+
+
+def test_the_reading_says_where_we_are_behind():
+    lines = [
+        draw("adumbra_moments", 0.80, "a"), draw("dpmm_mst", 0.90, "d"),
+        draw("adumbra_moments", 0.95, "a", table="num50"), draw("dpmm_mst", 0.90, "d", table="num50"),
+    ]  # fmt: skip
+    said = peers_page.reading(peers_page.Results(lines)).splitlines()[0]
+    assert "first on num50" in said
+    assert "behind on num14 (dpmm MST better by 0.100)" in said
+
+
+def test_an_install_that_fails_is_a_result(tmp_path, monkeypatch):
+    monkeypatch.setitem(
+        environments.RECIPES, "none", environments.Recipe(install=("./no-such-folder",), check="pass")
+    )
+    made = environments.make(tmp_path, "none")
+    assert not made.ok
+    assert made.message.startswith("ERROR")
+    assert str(tmp_path) not in made.message
+
+
+def test_the_page_is_what_the_results_say(tmp_path):
+    peers_page.write(facts.RESULTS, tmp_path)
+    for path in tmp_path.iterdir():
+        assert path.read_text() == (facts.PAGES / path.name).read_text(), f"{path.name}: run make peers"
+
+
+def test_intervals_are_students():
+    assert facts.interval([1.0, 2.0, 3.0])[:2] == pytest.approx((2.0, 2.4841377))
+    mean, half, count = facts.interval([4.0])
+    assert (mean, count) == (4.0, 1)
+    assert np.isnan(half)
+
+
+def test_tables_keep_missing_codes_and_fill_missing_numbers():
+    column = pa.chunked_array([[1.0, None, float("nan")]])
+    assert tables._filled(column, None) == ["1", "N", "N"]
+    assert tables._filled(column, (5, 9)) == [5, 5, 5]
