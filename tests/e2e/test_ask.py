@@ -18,12 +18,19 @@ FRAME = mixed_table(4000).to_pandas()
 def folder(tmp_path_factory):
     place, schema = tmp_path_factory.mktemp("asked"), mixed_schema()
     with ad.create_ledger(place / "ledger.db") as book:
-        book.register(ad.Population("p", schema.unit, schema.neighbours, epsilon=9.0, delta=1e-5))
+        book.register(ad.Population("p", schema.unit, schema.neighbours, epsilon=90.0, delta=1e-4))
         pay = {"schema": schema, "ledger": book, "population": "p"}
         config = ad.MomentsConfig(epsilon=4.0, numbers="bins")
         made = ad.release(mixed_table(4000), config, **pay, out=place / "moments")
         assert isinstance(made, ad.AskableRelease)
-        ad.release(mixed_table(4000), ad.LDAConfig(epsilon=1.0), **pay, out=place / "lda")
+        others = {
+            "lda": ad.LDAConfig(epsilon=4.0, synthetic_rows=10),
+            "lda-pure": ad.LDAConfig(epsilon=8.0, delta=0.0, synthetic_rows=10),
+            "pca": ad.PCAConfig(n_components=2, epsilon=4.0, output="sample", synthetic_rows=10),
+            "dppro": ad.DPProConfig(n_components=2, epsilon=1.0),
+        }
+        for name, config in others.items():
+            ad.release(mixed_table(4000), config, **pay, out=place / name)
     return place
 
 
@@ -33,7 +40,7 @@ def test_a_loaded_release_is_a_release_that_answers(folder):
     assert release.data.num_rows == 4000
     answer = release.mean("age")
     assert isinstance(answer, ad.Estimate)
-    # six standard errors (and what cells leave open: nothing here): a normal error passes it once in 5e8
+    # what cells leave open is nothing here; a normal error passes 6.2 deviations once in 1e9
     assert abs(answer.value - FRAME.age.mean()) < 6.2 * answer.std_error
     share = release.share({"region": "a"}, given="risk=low")
     truth = (FRAME.region[FRAME.risk == "low"] == "a").mean()
@@ -67,9 +74,34 @@ def test_the_noise_is_that_of_the_card(folder):
     )  # one of two cells, total known
 
 
-def test_a_method_without_histograms_says_what_would_answer(folder):
-    with pytest.raises(Unsupported, match=r"method=lda: .* by moments would answer"):
-        ad.load(folder / "lda").mean("age")
+def test_a_method_without_sums_says_what_would_answer(folder):
+    with pytest.raises(Unsupported, match=r"method=dppro: .* by moments or lda would answer"):
+        ad.load(folder / "dppro").mean("age")
+
+
+@pytest.mark.parametrize("name", ["lda", "lda-pure", "pca"])
+def test_sums_of_products_answer_what_counts_cannot(folder, name):
+    """6.2 standard errors: a normal error passes them once in 1e9; 15 of a Laplace error, likewise."""
+    release = ad.load(folder / name)
+    mean, both = release.mean("age"), release.share("region=b and job=x")
+    limit = 6.2 if name != "lda-pure" else 15.0
+    assert abs(mean.value - FRAME.age.mean()) < limit * mean.std_error
+    truth = ((FRAME.region == "b") & (FRAME.job == "x")).mean()
+    assert abs(both.value - truth) < limit * both.std_error
+    slopes = release.regress("income", ["age"])
+    assert list(slopes) == ["(constant)", "age"]
+    assert release.ask("regress income ~ age") == slopes or slopes["age"].is_hidden
+    correlation = release.correlation("age", "income")
+    assert -1 <= correlation.interval[0] <= correlation.interval[1] <= 1
+    wrong = abs(correlation.value - FRAME.age.corr(FRAME.income))
+    assert correlation.is_hidden or wrong < limit * correlation.std_error
+    if name != "pca":
+        (difference,) = release.compare("age", by="risk").values()
+        high = FRAME.risk == "high"
+        truth = FRAME.age[high].mean() - FRAME.age[~high].mean()
+        assert abs(difference.value - truth) < limit * difference.std_error
+    with pytest.raises(Unsupported, match="not counts of values"):
+        release.quantile("age")
 
 
 def test_a_card_that_does_not_describe_its_cells_is_not_guessed(folder):

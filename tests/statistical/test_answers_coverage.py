@@ -1,7 +1,8 @@
 """Intervals cover the truth as often as they say: noise on fixed exact cells, every kind of answer.
 
-Each limit is a binomial quantile at 1e-11; 14 answers, two laws and at most two sides make 56 of them:
-a false alarm has a chance below 1e-9. Noise that is taken for 0.75 of itself covers about 0.86 and is
+Each limit is a binomial quantile at 1e-11; 14 answers from counts under two laws and 10 from sums at two
+scales, with at most two sides, make 96 of them: a false alarm has a chance below 1e-9.
+Noise that is taken for 0.75 of itself covers about 0.86 and is
 caught in every answer (last test).
 """
 
@@ -11,10 +12,11 @@ from scipy.stats import binom
 
 from adumbra.answers.conditions import read_where
 from adumbra.answers.estimate import Asked
-from support.answers import ExactCells
+from support.answers import ExactCells, ExactSums
 from support.moments import mixed_schema, mixed_table
 
 DRAWS, ALARM = 1500, 1e-11
+QUIET = 0.8  # noise of sums at which all is answered
 ASKED = Asked()
 FRAME = mixed_table(4000).to_pandas()
 HIGH, LOW = FRAME[FRAME.risk == "high"], FRAME[FRAME.risk == "low"]
@@ -99,3 +101,80 @@ def test_intervals_hold_their_level(exact, law, record_property):
 def test_noise_taken_for_less_than_it_is_would_be_caught(exact):
     hits, least = covered(exact, "gaussian", wrong=0.75), binom.ppf(ALARM, DRAWS, 0.95)
     assert [name for name in EXACT if hits[name] >= least] == []
+
+
+def fit(v, feature):
+    return v.regress("income", ("age", "smoker", "region"), ASKED)[feature]
+
+
+REGION = FRAME.region.fillna("missing")
+DESIGN = np.column_stack(
+    [np.ones(4000), FRAME.age, FRAME.smoker, *(level == REGION for level in ("b", "c", "missing"))]
+).astype(float)
+SLOPES = np.linalg.lstsq(DESIGN, FRAME.income.to_numpy(), rcond=None)[0]
+LINEAR = {  # noise enters these once: neither too often nor too seldom
+    "mean": (lambda v: v.mean("income", (), ASKED), FRAME.income.mean()),
+    "share": (lambda v: v.share(read_where("job=x"), (), ASKED), (FRAME.job == "x").mean()),
+    "pair": (
+        lambda v: v.share(read_where("job=x and region=b"), (), ASKED),
+        ((FRAME.job == "x") & (FRAME.region == "b")).mean(),
+    ),
+    "variance": (lambda v: v.variance("age", (), ASKED), FRAME.age.var(ddof=0)),
+}
+SMOOTH = {  # first order, or wider than first order
+    "correlation": (lambda v: v.correlation("age", "income", ASKED), FRAME.age.corr(FRAME.income)),
+    "difference": (
+        lambda v: next(iter(v.compare("age", "risk", None, ASKED).values())),
+        HIGH.age.mean() - LOW.age.mean(),
+    ),
+    "mean in level": (
+        lambda v: v.mean("income", read_where("region=c"), ASKED),
+        FRAME.income[FRAME.region == "c"].mean(),
+    ),
+    "slope": (lambda v: fit(v, "age"), SLOPES[1]),
+    "level": (lambda v: fit(v, "smoker=true"), SLOPES[2]),
+    "other level": (lambda v: fit(v, "region=c"), SLOPES[4]),
+}
+
+
+@pytest.fixture(scope="module")
+def sums():
+    return ExactSums(mixed_table(4000), mixed_schema())
+
+
+def covered_by_sums(sums, sigma, wrong=1.0):
+    """How many of the draws cover the truth, and how many are answered, of every answer."""
+    rng = np.random.default_rng(11)
+    hits = dict.fromkeys({**LINEAR, **SMOOTH}, 0)
+    shown = dict.fromkeys(hits, 0)
+    for _ in range(DRAWS):
+        view = sums.answers(sigma, rng)
+        if wrong != 1.0:
+            object.__setattr__(view.sums, "variances", view.sums.variances * wrong**2)
+        for name, (question, truth) in {**LINEAR, **SMOOTH}.items():
+            answer = question(view)
+            low, high = answer.interval
+            hits[name] += low <= truth <= high
+            shown[name] += not answer.is_hidden
+    return hits, shown
+
+
+@pytest.mark.parametrize("sigma", [QUIET, 20.0])
+def test_intervals_from_sums_hold_their_level(sums, sigma, record_property):
+    hits, shown = covered_by_sums(sums, sigma)
+    least, most = binom.ppf(ALARM, DRAWS, 0.95), binom.isf(ALARM, DRAWS, 0.95)
+    for name, count in hits.items():
+        assert count >= least, f"{name}: {count / DRAWS:.3f}"
+        if name in LINEAR and shown[name] == DRAWS:
+            assert count <= most, f"{name}: {count / DRAWS:.3f}"
+    if sigma == QUIET:
+        assert min(shown.values()) == DRAWS  # little noise: all is answered
+    record_property(
+        "figure", f"sums: coverage {min(hits.values()) / DRAWS:.3f} at least, noise {sigma:g}"
+    )
+
+
+def test_noise_of_sums_taken_for_less_than_it_is_would_be_caught(sums):
+    hits, _ = covered_by_sums(sums, QUIET, wrong=0.75)
+    least = binom.ppf(ALARM, DRAWS, 0.95)
+    assert [name for name in hits if hits[name] >= least] == []

@@ -5,9 +5,12 @@ import math
 import numpy as np
 
 from adumbra.answers.reading import assemble, split
+from adumbra.answers.reading_moments import COUNTS, PRODUCTS, SQUARES, TOTALS, assemble_moments
 from adumbra.data.sources import open_source
+from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.mechanisms.moments.release import cell_block
+from adumbra.statistics.box_moments import box_rows, complete, sigma_factors
 from support.methods import settled_on
 
 
@@ -34,3 +37,45 @@ class ExactCells:
         columns = list(self.design.columns)
         tables = split(counts, columns, self.design.label, self.design.classes)
         return assemble(self.schema, columns, tables, (sigma, law == "laplace"))
+
+
+class ExactSums:
+    """The exact sums of products of a table, as `lda` takes them, to which a test adds noise."""
+
+    def __init__(self, data, schema):
+        source = open_source(data, schema)
+        self.settled = settled_on(source, LDAConfig(epsilon=1.0))
+        self.schema, parts = self.settled.schema, self.settled.parts
+        self.encoder, self.statistic = parts.encoder, parts.noise.statistic
+        (batch,) = list(source.batches(10**6))
+        shape = self.statistic.shape
+        rows = box_rows(self.encoder.encode(batch), shape, self.encoder.labels(batch))
+        exact = self.statistic.add(self.statistic.zero(), rows)
+        self.places = self.statistic.coordinates(self.schema.neighbours)
+        self.values = exact[self.places[0], self.places[1]] * 2.0**self.statistic.exponent
+        self.rows = len(batch)
+
+    def deviations(self, sigma):
+        """The noise of each kind of entry, in the order of `Kind`."""
+        return sigma * sigma_factors(self.statistic.shape)
+
+    def entries(self, sigma):
+        """Each independent entry as a matrix of its effects, with its noise; counts of classes last."""
+        size, kinds = len(self.values), self.places[2]
+        for place in [*np.flatnonzero(kinds != 3), *np.flatnonzero(kinds == 3)]:
+            change = np.zeros(size)
+            change[place] = 1.0
+            matrix = complete(change, self.places, self.statistic.shape)
+            yield matrix, self.deviations(sigma)[kinds[place]]
+
+    def answers(self, sigma, rng=None):
+        """Answers from noisy sums; without a generator the noise is stated but not added."""
+        values, each = self.values, self.deviations(sigma)
+        if rng is not None:
+            values = values + rng.normal(size=len(values)) * each[self.places[2]]
+        matrix = complete(values, self.places, self.statistic.shape)
+        public = self.schema.neighbours.rows_are_public
+        counts = np.diagonal(matrix)[self.statistic.shape.width :]
+        rows = float(self.rows if public else counts.sum())
+        named = dict(zip((SQUARES, PRODUCTS, TOTALS, COUNTS), each, strict=True))
+        return assemble_moments(self.encoder, matrix, rows, (named, False), rows_are_public=public)

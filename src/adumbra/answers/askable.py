@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adumbra.answers.asking import ask
+from adumbra.answers.asking import Answers, ask
 from adumbra.answers.conditions import Where, read_where
 from adumbra.answers.estimate import Answer, Asked, Estimate
-from adumbra.answers.histograms import HistogramAnswers
 from adumbra.answers.reading import read_histograms
+from adumbra.answers.reading_moments import SUMS, read_moments
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.attestation.trust import Trust
 from adumbra.errors import require
@@ -27,26 +27,26 @@ class AskableRelease(Release):
     with `is_hidden` and an interval of all that is possible.
     """
 
-    _read: dict[str, HistogramAnswers] = field(default_factory=dict, init=False)
+    _read: dict[str, Answers] = field(default_factory=dict, init=False)
 
     def mean(
         self, column: str, where: Where = None, *, level: float = 0.95, population: bool = False
     ) -> Estimate:
         """The mean of a number, among rows where it is present and that meet `where`."""
         asked = Asked(level=level, population=population)
-        return self._histograms().mean(column, read_where(where), asked)
+        return self._answers().mean(column, read_where(where), asked)
 
     def share(
         self, where: Where, *, given: Where = None, level: float = 0.95, population: bool = False
     ) -> Estimate:
         """The share of rows that meet `where`, among those that meet `given`."""
         asked = Asked(level=level, population=population)
-        return self._histograms().share(read_where(where), read_where(given), asked)
+        return self._answers().share(read_where(where), read_where(given), asked)
 
     def count(self, where: Where = None, *, level: float = 0.95, population: bool = False) -> Estimate:
         """How many rows meet `where`; without it, how many there are."""
         asked = Asked(level=level, population=population)
-        return self._histograms().count(read_where(where), asked)
+        return self._answers().count(read_where(where), asked)
 
     def quantile(
         self, column: str, q: float = 0.5, where: Where = None, *, level: float = 0.95,
@@ -54,18 +54,18 @@ class AskableRelease(Release):
     ) -> Estimate:  # fmt: skip
         """The smallest value that at least a share q of rows do not exceed; 0.5 is the median."""
         asked = Asked(level=level, population=population)
-        return self._histograms().quantile(column, float(q), read_where(where), asked)
+        return self._answers().quantile(column, float(q), read_where(where), asked)
 
     def variance(self, column: str, where: Where = None, *, level: float = 0.95) -> Estimate:
         """The variance of a number in the table."""
-        return self._histograms().variance(column, read_where(where), Asked(level=level))
+        return self._answers().variance(column, read_where(where), Asked(level=level))
 
     def crosstab(
         self, one: str, other: str, *, level: float = 0.95, population: bool = False
     ) -> Mapping[str, Estimate]:
         """The share of rows in each pair of levels of two columns."""
         asked = Asked(level=level, population=population)
-        return self._histograms().crosstab(one, other, asked)
+        return self._answers().crosstab(one, other, asked)
 
     def compare(
         self, column: str, by: str, *, reference: str | None = None, level: float = 0.95,
@@ -73,32 +73,35 @@ class AskableRelease(Release):
     ) -> Mapping[str, Estimate]:  # fmt: skip
         """Means (or a category's shares) of each class, less those of the first or the reference."""
         asked = Asked(level=level, population=population)
-        return self._histograms().compare(column, by, reference, asked)
+        return self._answers().compare(column, by, reference, asked)
 
-    def correlation(self, one: str, other: str, *, level: float = 0.95) -> Estimate:
-        """The correlation of two columns."""
-        return self._histograms().correlation(one, other, Asked(level=level))
+    def correlation(
+        self, one: str, other: str, *, level: float = 0.95, population: bool = False
+    ) -> Estimate:
+        """The correlation of two numbers."""
+        asked = Asked(level=level, population=population)
+        return self._answers().correlation(one, other, asked)
 
     def regress(
         self, target: str, features: Sequence[str], *, level: float = 0.95, population: bool = False
     ) -> Mapping[str, Estimate]:
         """Coefficients of a linear regression of the target on features and a constant."""
         asked = Asked(level=level, population=population)
-        return self._histograms().regress(target, tuple(features), asked)
+        return self._answers().regress(target, tuple(features), asked)
 
     def principal_components(self, k: int, *, level: float = 0.95) -> Mapping[str, Estimate]:
         """Variances along the k leading directions."""
-        return self._histograms().principal_components(k, Asked(level=level))
+        return self._answers().principal_components(k, Asked(level=level))
 
     def ask(self, question: str, *, level: float = 0.95, population: bool = False) -> Answer:
         """The answer to a question in words, as the command line takes it: ``"mean age"``."""
-        return ask(self._histograms(), question, Asked(level=level, population=population))
+        return ask(self._answers(), question, Asked(level=level, population=population))
 
-    def _histograms(self) -> HistogramAnswers:
-        """The released histograms, read once."""
-        if "histograms" not in self._read:
-            self._read["histograms"] = read_histograms(self)
-        return self._read["histograms"]
+    def _answers(self) -> Answers:
+        """What answers, read once: sums of products where the release has them, else histograms."""
+        if "answers" not in self._read:
+            self._read["answers"] = read_moments(self) if SUMS in self.arrays else read_histograms(self)
+        return self._read["answers"]
 
 
 def askable(release: Release) -> AskableRelease:

@@ -16,7 +16,7 @@ from adumbra.postprocess.moments.design import Feature
 from adumbra.schema.schema import OWN_CATEGORY, Column, Kind
 
 MISSING = "missing"
-TRUTHS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+TRUTHS = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def cells_of(feature: Feature, column: Column | None, place: int) -> ColumnCells
     """The cells of a measured column; an item of a set has no declared column."""
     if feature.edges is not None:
         low, high = cell_limits(feature.edges, feature.is_integer)
-        missing = "counted apart" if feature.missing is not None else _fill(column)
+        missing = "counted apart" if feature.missing is not None else filled(column)
         return ColumnCells(
             name=feature.name,
             place=place,
@@ -196,7 +196,7 @@ def cells_of(feature: Feature, column: Column | None, place: int) -> ColumnCells
         )
     if column is None or column.kind is Kind.BOOLEAN:
         ends = np.array([0.0, 1.0])
-        words = "" if column is None else f"missing {_fill(column)}"
+        words = "" if column is None else f"missing {filled(column)}"
         return ColumnCells(
             name=feature.name, place=place, by_class=False, low=ends, high=ends, is_integer=True,
             is_truth=True, encoded=words,
@@ -206,7 +206,7 @@ def cells_of(feature: Feature, column: Column | None, place: int) -> ColumnCells
         place=place,
         by_class=feature.is_levels,
         levels=level_names(column),
-        encoded=f"missing {_fill(column)}",
+        encoded=f"missing {filled(column)}",
     )
 
 
@@ -217,11 +217,11 @@ def class_cells(label: Column, place: int) -> ColumnCells:
         values = np.arange(lower, upper + 1.0)
         return ColumnCells(
             name=label.name, place=place, by_class=False, low=values, high=values, is_integer=True,
-            encoded=f"missing {_fill(label)}",
+            encoded=f"missing {filled(label)}",
         )  # fmt: skip
     levels = ("false", "true") if label.kind is Kind.BOOLEAN else level_names(label)
     return ColumnCells(
-        name=label.name, place=place, by_class=False, levels=levels, encoded=f"missing {_fill(label)}"
+        name=label.name, place=place, by_class=False, levels=levels, encoded=f"missing {filled(label)}"
     )
 
 
@@ -230,7 +230,7 @@ def level_names(column: Column) -> tuple[str, ...]:
     return (*column.categories, *([MISSING] if column.missing == OWN_CATEGORY else []))
 
 
-def _fill(column: Column | None) -> str:
+def filled(column: Column | None) -> str:
     """What a missing value became, in words."""
     if column is None:
         return "none"

@@ -26,13 +26,13 @@ from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import Array
 
 NOT_TOGETHER = "this release does not hold these columns together in a form that has an interval"
-LABEL_REMEDY = "a `moments` release with one of them as its label counts the other one by class"
+LABEL_REMEDY = "an `lda` or `pca` release of the table holds two columns at a time"
 SHORTENED = (
     "the second moments of a `moments` release are of shortened rows, so that there is no one truth "
-    "that an interval could be about; its synthetic rows give a number without an error bar"
+    "that an interval could be about; an `lda` or `pca` release sums whole rows and would answer"
 )
 PAIR = 2
-PAIR_BY_CLASS = "a `moments` release with this column as its label counts the others by it"
+PAIR_BY_CLASS = "an `lda` release of the table would answer"
 NUMBERS_BY_CLASS = "a `moments` release with numbers='bins' counts numbers by class"
 
 

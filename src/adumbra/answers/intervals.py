@@ -29,6 +29,7 @@ class Question:
     words: str
     within: tuple[float, float]  # no answer lies outside
     encoded: str = ""  # how values were encoded
+    more: tuple[str, ...] = ()  # what else is to be known
     is_laplace: bool = False
 
     @property
@@ -47,7 +48,7 @@ class Question:
 
     def notes(self, *more: str) -> tuple[str, ...]:
         """What is not covered."""
-        return (*([self.encoded] if self.encoded else []), *more, PER_ANSWER)
+        return (*([self.encoded] if self.encoded else []), *more, *self.more, PER_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from adumbra.release.artifact import Release
 from adumbra.schema.schema import Schema
 
 MARGINALS = "marginals"
-METHODS = ("moments",)
+METHODS = ("moments", "lda")
 
 
 def read_histograms(release: Release) -> HistogramAnswers:
@@ -24,8 +24,8 @@ def read_histograms(release: Release) -> HistogramAnswers:
     method = str(release.card["method"]["name"])
     if MARGINALS not in release.arrays:
         raise Unsupported(
-            f"method={method}: its release holds no histograms, so no answer has a proven interval; "
-            f"a release of the same table by {' or '.join(METHODS)} would answer"
+            f"method={method}: its release holds neither histograms nor sums of products, so that no "
+            f"answer has an interval; a release of the table by {' or '.join(METHODS)} would answer"
         )
     schema, facts = release.schema, release.card["facts"]
     if NUMBERS not in facts or NUMBER_CELLS not in facts:

@@ -16,7 +16,8 @@ Question = Annotated[
     str,
     typer.Argument(
         help="mean COLUMN, share COLUMN=VALUE, count COLUMN=VALUE, median COLUMN, quantile Q of COLUMN, "
-        "variance COLUMN, crosstab COLUMN by COLUMN, compare COLUMN by LABEL; after a column `where "
+        "variance COLUMN, crosstab COLUMN by COLUMN, compare COLUMN by LABEL, correlation COLUMN and "
+        "COLUMN, regress COLUMN ~ COLUMN + COLUMN; after a column `where "
         "COLUMN=VALUE and ...`, after a share `given ...`. Quote names and values that have spaces."
     ),
 ]

@@ -1,0 +1,371 @@
+"""Answers from noisy sums of products of whole rows, which `lda` and `pca` release beside their tables.
+
+No row was shortened: every answer has one truth, the table as encoded by its declared bounds. Means and
+shares are regressions on a constant or on one condition, differences between classes on the classes.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import numpy as np
+
+from adumbra.answers.columns import MISSING, TRUTHS
+from adumbra.answers.conditions import IS_MISSING, Clause, Conditions, shown, suggestion
+from adumbra.answers.estimate import Asked, Estimate, hidden
+from adumbra.answers.histograms import said
+from adumbra.answers.intervals import End, Question, between
+from adumbra.answers.sums import REFUSED, Fit, Sums, least_squares
+from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.numerics import Array
+
+CONSTANT = "(constant)"
+TRUTH_LEVELS = ("false", "true")
+EQUAL_SPREAD = "sampling error as if the spread around the fit were the same everywhere (homoskedastic)"
+NO_CELLS = "this release holds sums of products, not counts of values"
+HISTOGRAMS = "a `moments` release answers it for one column at a time"
+LEAST_SIGMAS = 6.0  # a variance below this many standard deviations of its noise answers nothing
+DROWNED = (
+    f"the noise is more than {REFUSED:.2f} of what this column has beside the others; ask with fewer"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One column of the table among the columns of the sums."""
+
+    name: str
+    places: tuple[int, ...]  # of a number, one; of a category, one per level
+    levels: tuple[str, ...] = ()
+    middle: float = 0.0  # a number is middle + width z
+    width: float = 1.0
+    encoded: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        return not self.levels
+
+    def hits(self, clause: Clause) -> Array:
+        """Which levels meet a condition."""
+        value = MISSING if clause.operator == IS_MISSING else clause.value
+        if self.levels == TRUTH_LEVELS and value.lower() in TRUTHS:
+            value = TRUTH_LEVELS[int(TRUTHS[value.lower()])]
+        require(
+            value in self.levels and clause.operator in ("=", "!=", IS_MISSING),
+            f"condition {shown(str(clause))}: use = or != and a level of {shown(self.name)}; "
+            f"{suggestion(clause.value, list(self.levels))}",
+        )
+        hit = np.array([level == value for level in self.levels])
+        return ~hit if clause.operator == "!=" else hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentAnswers:
+    """Sums of products with their noise, by the names of columns."""
+
+    terms: Mapping[str, Term] = field(repr=False)
+    sums: Sums = field(repr=False)
+    label: str | None
+    is_laplace: bool
+
+    def mean(self, name: str, where: Conditions, asked: Asked) -> Estimate:
+        """The mean of a number (or of yes and no), for all rows or those of one condition."""
+        term = self.term(name)
+        require(
+            term.is_number or term.levels == TRUTH_LEVELS,
+            f"column {shown(name)}: holds categories; ask for a share",
+        )
+        words = f"mean of {name}" + (f" among rows with {said(where)}" if where else "")
+        return self._among(self._value(term), where, asked, words, self._range(term))
+
+    def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
+        """The share of rows that meet `where` (one or two columns), among those that meet `given`."""
+        require(bool(where), "share: no condition; give one, such as 'region=north'")
+        words = f"share of rows with {said(where)}" + (f", given {said(given)}" if given else "")
+        marks = self._marks((*where, *given))
+        if given and len(marks) == 1:
+            raise Unsupported(f"{shown(said(given))}: names the same column; leave `given` out")
+        if given:
+            require(
+                len(self._marks(where)) == 1 and len(self._marks(given)) == 1,
+                f"share of {shown(said(where))} given {shown(said(given))}: one column on each side",
+            )
+            (target,) = self._marks(where).values()
+            return self._among(target, given, asked, words, (0.0, 1.0))
+        if len(marks) == 1:
+            return self._among(next(iter(marks.values())), (), asked, words, (0.0, 1.0))
+        return self._pair(where, asked, words, self.sums.rows)
+
+    def count(self, where: Conditions, asked: Asked) -> Estimate:
+        """How many rows meet the conditions."""
+        if not where:
+            one = self.sums.constant
+            noise = math.sqrt(self.sums.form_variance(one, one))
+            question = self._question(asked, "number of rows", (0.0, math.inf))
+            return _plain(self.sums.rows, noise, 0.0, question)
+        return self._pair(where, asked, f"number of rows with {said(where)}", 1.0)
+
+    def variance(self, name: str, where: Conditions, asked: Asked) -> Estimate:
+        """The variance of a number."""
+        self._no_condition("variance", name, where)
+        if asked.population:
+            raise Unsupported(
+                "variance of the population: its sampling error needs fourth moments, which are not "
+                "released; ask about the table"
+            )
+        value, noise, _ = self._spread(self._value(self._number(name)))
+        words = f"variance of {name}"
+        if value < LEAST_SIGMAS * noise:
+            top = max(value, 0.0) + asked.reach(is_laplace=self.is_laplace) * noise
+            return hidden(asked, asked.truth(words), "it does not stand out of the noise", (0.0, top))
+        return _plain(value, noise, 0.0, self._question(asked, words, (0.0, math.inf), (name,)))
+
+    def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
+        """The correlation of two numbers: a covariance over the root of two variances, each noisy."""
+        require(one != other, f"correlation of {shown(one)} with itself: name two columns")
+        words = f"correlation of {one} and {other}"
+        (first, first_noise, x), (second, second_noise, y) = (
+            self._spread(self._value(self._number(name))) for name in (one, other)
+        )
+        if first < LEAST_SIGMAS * first_noise or second < LEAST_SIGMAS * second_noise:
+            why = "a variance does not stand out of the noise"
+            return hidden(asked, asked.truth(words), why, (-1.0, 1.0))
+        x, y = x / math.sqrt(first), y / math.sqrt(second)
+        value = self.sums.form(x, y) / self.sums.rows
+        # to first order: d rho = form(x, y) - rho (form(x, x) + form(y, y)) / 2, of the noise alone
+        variance = self.sums.combined_variance([(x, y, 1.0), (x, x, -value / 2), (y, y, -value / 2)])
+        sampling = (1 - min(value**2, 1.0)) / math.sqrt(self.sums.rows) if asked.population else 0.0
+        notes = ("sampling error as for normal columns",) if asked.population else ()
+        noise = math.sqrt(variance) / self.sums.rows
+        return _plain(
+            value, noise, sampling, self._question(asked, words, (-1.0, 1.0), (one, other), notes)
+        )
+
+    def regress(self, target: str, features: tuple[str, ...], asked: Asked) -> dict[str, Estimate]:
+        """Least squares on features and a constant; the first level of a category is left out."""
+        require(bool(features), "regress: no features; name at least one column")
+        twice = [name for place, name in enumerate(features) if name in (target, *features[:place])]
+        require(not twice, f"regress: {shown(twice[0]) if twice else ''} stands there twice")
+        wanted, names, columns, units = self._target(target), [CONSTANT], [self.sums.constant], [1.0]
+        shifts = [0.0]
+        for name in features:
+            term = self.term(name)
+            if term.is_number:
+                columns.append(self._unit(term.places[0]))
+                names.append(name)
+                units.append(1.0 / term.width)
+                shifts.append(term.middle / term.width)
+                continue
+            for place, level in list(zip(term.places, term.levels, strict=True))[1:]:
+                columns.append(self._unit(place))
+                names.append(f"{name}={level}")
+                units.append(1.0)
+                shifts.append(0.0)
+        sums, part = self.sums.only(np.column_stack([wanted, *columns]))
+        fit = least_squares(sums, part[:, 0], part[:, 1:])
+        combine = np.diag(units)
+        combine[0] = [1.0, *(-shift for shift in shifts[1:])]
+        return {
+            name: self._coefficient(fit, combine[place], asked, f"coefficient of {name} for {target}")
+            for place, name in enumerate(names)
+        }
+
+    def compare(self, name: str, by: str, reference: str | None, asked: Asked) -> dict[str, Estimate]:
+        """Means (or shares) of each level of `by`, less those of the first or the reference."""
+        term, classes = self.term(name), self.term(by)
+        require(name != by, f"compare {shown(name)} by itself: name another column")
+        require(not classes.is_number, f"by={shown(by)}: holds numbers; name a category or the label")
+        base = classes.levels[0] if reference is None else reference
+        require(
+            base in classes.levels,
+            f"reference={shown(base)}: no level; {suggestion(base, list(classes.levels))}",
+        )
+        kinds = {f"mean of {name}": self._value(term)} if term.is_number else {}
+        for level, place in zip(term.levels, term.places, strict=False):  # a number has no levels
+            kinds[f"share of {name}={level}"] = self._unit(place)
+        levels = np.column_stack([self._unit(place) for place in classes.places])
+        second, answers = classes.levels.index(base), {}
+        for words, target in kinds.items():
+            sums, part = self.sums.only(np.column_stack([target, levels]))
+            fit = least_squares(sums, part[:, 0], part[:, 1:])
+            for place, level in enumerate(classes.levels):
+                if place != second:
+                    what = f"{words}, {by}={level} less {by}={base}"
+                    contrast = np.zeros(len(classes.levels))
+                    contrast[[place, second]] = 1.0, -1.0
+                    answers[what] = self._coefficient(fit, contrast, asked, what)
+        return answers
+
+    def crosstab(self, one: str, other: str, asked: Asked) -> dict[str, Estimate]:
+        """The share of rows in each pair of levels."""
+        require(one != other, f"crosstab of {shown(one)} with itself: name two columns")
+        for name in (one, other):
+            require(not self.term(name).is_number, f"column {shown(name)}: holds numbers, not levels")
+        pairs = [
+            (Clause(one, "=", a), Clause(other, "=", b))
+            for a in self.term(one).levels
+            for b in self.term(other).levels
+        ]
+        return {
+            said(pair): self._pair(pair, asked, f"share of rows with {said(pair)}", self.sums.rows)
+            for pair in pairs
+        }
+
+    def quantile(self, name: str, q: float, where: Conditions, asked: Asked) -> Estimate:
+        """Refused: sums hold no quantiles."""
+        del q, where, asked
+        self._refuse(f"quantile of {shown(name)}", name)
+
+    def principal_components(self, k: int, asked: Asked) -> dict[str, Estimate]:
+        """Refused: noise pushes the largest variances up, and no interval of ours covers that yet."""
+        del asked
+        raise Unsupported(
+            f"{k} principal components: noise pushes the largest variances up, and there is no interval "
+            "that covers it; ask for variances and correlations of columns"
+        )
+
+    def term(self, name: str) -> Term:
+        """A column, by its name."""
+        if name not in self.terms:
+            known = suggestion(name, list(self.terms))
+            raise InvalidInput(f"column {shown(name)}: is not in this release; {known}")
+        return self.terms[name]
+
+    def _refuse(self, what: str, name: str) -> NoReturn:
+        self.term(name)
+        raise Unsupported(f"{what}: {NO_CELLS}; {HISTOGRAMS}")
+
+    def _no_condition(self, what: str, name: str, where: Conditions) -> None:
+        if where:
+            self.term(name)
+            raise Unsupported(f"{what} of {shown(name)}, {said(where)}: needs products of three columns")
+
+    def _number(self, name: str) -> Term:
+        term = self.term(name)
+        require(term.is_number, f"column {shown(name)}: holds categories, not numbers")
+        return term
+
+    def _unit(self, place: int) -> Array:
+        column = np.zeros(len(self.sums.matrix))
+        column[place] = 1.0
+        return column
+
+    def _value(self, term: Term) -> Array:
+        """A number in its own unit, or whether a truth is true."""
+        if not term.is_number:
+            return self._unit(term.places[-1])
+        return term.middle * self.sums.constant + term.width * self._unit(term.places[0])
+
+    def _target(self, name: str) -> Array:
+        term = self.term(name)
+        require(
+            term.is_number or len(term.levels) == 2,
+            f"regress {shown(name)}: has {len(term.levels)} levels; the target is a number or has two",
+        )
+        return self._value(term)
+
+    @staticmethod
+    def _range(term: Term) -> tuple[float, float]:
+        half = term.width / 2.0
+        return (term.middle - half, term.middle + half) if term.is_number else (0.0, 1.0)
+
+    def _marks(self, conditions: Conditions) -> dict[str, Array]:
+        """Rows that meet the conditions, a column of 0 and 1 for each column that they name."""
+        found: dict[str, Array] = {}
+        for clause in conditions:
+            term = self.term(clause.column)
+            if term.is_number:
+                self._refuse(f"condition {shown(str(clause))}", clause.column)
+            hit = term.hits(clause)
+            marks = np.zeros(len(self.sums.matrix))
+            marks[np.array(term.places)[hit]] = 1.0
+            found[term.name] = found.get(term.name, np.ones(len(marks))) * marks
+        if len(found) > 2:
+            raise Unsupported(f"conditions on {len(found)} columns: sums of products hold two at once")
+        return found
+
+    def _among(
+        self, target: Array, where: Conditions, asked: Asked, words: str, within: tuple[float, float]
+    ) -> Estimate:
+        """The mean of a column over all rows, or over those of one condition."""
+        marks = self._marks(where)
+        if len(marks) > 1:
+            raise Unsupported(f"{words}: needs products of three columns; give one condition")
+        chosen = next(iter(marks.values())) if marks else self.sums.constant
+        sums, part = self.sums.only(np.column_stack([target, chosen, self.sums.constant]))
+        fit = least_squares(sums, part[:, 0], part[:, 1:2])
+        if fit.is_hidden(0):
+            return hidden(asked, asked.truth(words), "the rows asked about are too few", within)
+        sampling = 0.0
+        if asked.population:
+            both = least_squares(sums, part[:, 0], part[:, 1:]) if marks else fit
+            rest = part[:, 0] - (part[:, 1:] if marks else part[:, 1:2]) @ both.beta
+            spread = max(sums.form(rest, rest), 0.0) / sums.rows
+            sampling = math.sqrt(spread / max(sums.form(part[:, 1], part[:, 1]), 1.0))
+        noise = math.sqrt(max(float(fit.noise[0, 0]), 0.0)) * fit.wider(np.array([0]))
+        notes = (EQUAL_SPREAD,) if asked.population and marks else ()
+        return _plain(
+            float(fit.beta[0]), noise, sampling, self._question(asked, words, within, (), notes)
+        )
+
+    def _pair(self, where: Conditions, asked: Asked, words: str, over: float) -> Estimate:
+        """Rows that meet conditions on one or two columns, over a known or noisy number of rows."""
+        marks = [*self._marks(where).values(), self.sums.constant]
+        one, other = marks[0], marks[1]
+        value, variance = self.sums.form(one, other), self.sums.form_variance(one, other)
+        share = min(max(value / self.sums.rows, 0.0), 1.0)
+        if over != 1.0 and not self.sums.rows_are_public:
+            variance = self.sums.combined_variance(
+                [(one, other, 1.0), (self.sums.constant, self.sums.constant, -value / self.sums.rows)]
+            )
+        sampling = math.sqrt(share * (1 - share) * self.sums.rows) / over if asked.population else 0.0
+        top = self.sums.rows / over if self.sums.rows_are_public or over != 1.0 else math.inf
+        return _plain(
+            value / over, math.sqrt(variance) / over, sampling, self._question(asked, words, (0.0, top))
+        )
+
+    def _spread(self, column: Array) -> tuple[float, float, Array]:
+        """Variance, its noise, and the column less its mean."""
+        mean = self.sums.form(column, self.sums.constant) / self.sums.rows
+        rest = column - mean * self.sums.constant
+        noise = math.sqrt(self.sums.form_variance(rest, rest)) / self.sums.rows
+        return self.sums.form(rest, rest) / self.sums.rows, noise, rest
+
+    def _coefficient(self, fit: Fit, combine: Array, asked: Asked, words: str) -> Estimate:
+        """A combination of coefficients; hidden if one of them is."""
+        used = np.flatnonzero(combine)
+        if any(fit.is_hidden(int(place)) for place in used):
+            return hidden(asked, asked.truth(words), DROWNED, (-math.inf, math.inf))
+        noise = math.sqrt(max(float(combine @ fit.noise @ combine), 0.0)) * fit.wider(used)
+        variance = float(combine @ fit.sampling @ combine) if asked.population else 0.0
+        notes = (EQUAL_SPREAD,) if asked.population else ()
+        within = (-math.inf, math.inf)
+        sampling = math.sqrt(max(variance, 0.0))
+        return _plain(
+            float(combine @ fit.beta), noise, sampling, self._question(asked, words, within, (), notes)
+        )
+
+    def _question(
+        self,
+        asked: Asked,
+        words: str,
+        within: tuple[float, float],
+        names: tuple[str, ...] = (),
+        notes: tuple[str, ...] = (),
+    ) -> Question:
+        encoded = "; ".join(f"{name}: {self.terms[name].encoded}" for name in names)
+        return Question(
+            asked=asked,
+            words=words,
+            within=within,
+            encoded=encoded,
+            more=notes,
+            is_laplace=self.is_laplace,
+        )
+
+
+def _plain(value: float, noise: float, sampling: float, question: Question) -> Estimate:
+    """An interval of one number with its noise."""
+    return between([End(value, noise)] * 3, sampling, question)
