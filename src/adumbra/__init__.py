@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from adumbra.version import __version__
 
 if TYPE_CHECKING:
-    from adumbra.answers.askable import AskableRelease, load
+    from adumbra.answers.askable import AskableRelease, CombinedReleases, combine, load
     from adumbra.answers.estimate import Estimate
     from adumbra.attestation.signers import new_key, open_key
     from adumbra.attestation.trust import Trust
@@ -58,6 +58,7 @@ _HOMES = {
     "AskableRelease": "adumbra.answers.askable",
     "BudgetRefused": "adumbra.errors",
     "Column": "adumbra.schema.schema",
+    "CombinedReleases": "adumbra.answers.askable",
     "DPPro": "adumbra.estimators",
     "DPProConfig": "adumbra.mechanisms.projection",
     "DistanceModel": "adumbra.postprocess.distances",
@@ -95,6 +96,7 @@ _HOMES = {
     "Unsupported": "adumbra.errors",
     "VerificationFailed": "adumbra.errors",
     "Verified": "adumbra.release.storage",
+    "combine": "adumbra.answers.askable",
     "create_ledger": "adumbra.privacy.ledger",
     "load": "adumbra.answers.askable",
     "new_key": "adumbra.attestation.signers",
@@ -111,6 +113,7 @@ __all__ = [
     "AskableRelease",
     "BudgetRefused",
     "Column",
+    "CombinedReleases",
     "DPPro",
     "DPProConfig",
     "DistanceModel",
@@ -149,6 +152,7 @@ __all__ = [
     "VerificationFailed",
     "Verified",
     "__version__",
+    "combine",
     "create_ledger",
     "load",
     "new_key",

@@ -159,3 +159,41 @@ def test_a_private_number_of_rows_is_an_estimate(tmp_path):
     count = made.count()
     assert count.privacy > 0
     assert abs(count.value - 4000) < 6.2 * count.privacy
+
+
+def test_releases_of_the_same_rows_answer_together(tmp_path):
+    """Two alike have 1/sqrt(2) of the noise of one; the value is their mean, and the truth is near."""
+    schema = mixed_schema()
+    with ad.create_ledger(tmp_path / "ledger.db") as book:
+        book.register(ad.Population("p", schema.unit, schema.neighbours, epsilon=90.0, delta=1e-4))
+        pay = {"schema": schema, "ledger": book, "population": "p"}
+        made = {
+            name: ad.release(mixed_table(4000), config, **pay, out=tmp_path / name)
+            for name, config in {
+                "first": ad.MomentsConfig(epsilon=4.0, numbers="bins"),
+                "second": ad.MomentsConfig(epsilon=4.0, numbers="bins"),
+                "scores": ad.MomentsConfig(epsilon=4.0, numbers="scores"),
+                "lda": ad.LDAConfig(epsilon=4.0, synthetic_rows=10),
+                "other lda": ad.LDAConfig(epsilon=2.0, synthetic_rows=10),
+            }.items()
+        }
+    one, two = made["first"].mean("age"), made["second"].mean("age")
+    both = ad.combine([made["first"], made["second"]]).mean("age")
+    assert both.value == pytest.approx((one.value + two.value) / 2)
+    assert both.std_error == pytest.approx(one.std_error / np.sqrt(2))
+    assert abs(both.value - FRAME.age.mean()) < 6.2 * both.std_error
+    assert str(ad.combine([made["first"]]).mean("age")) == str(one)
+    sharp, dull = (made[name].mean("age") for name in ("lda", "other lda"))
+    joined = ad.combine([made["lda"], made["other lda"]])
+    assert joined.mean("age").std_error == pytest.approx(
+        (sharp.std_error**-2 + dull.std_error**-2) ** -0.5
+    )
+    assert joined.ask("count").value == 4000
+    for wrong, said in (
+        ([], "at least one"),
+        ([made["first"], made["scores"]], "different cells"),
+        ([made["first"], made["lda"]], "different things"),
+        (["first"], "what `load` returned"),
+    ):
+        with pytest.raises(ad.InvalidInput, match=said):
+            ad.combine(wrong)

@@ -16,18 +16,20 @@ from adumbra.release import storage
 from adumbra.release.artifact import Release
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class AskableRelease(Release):
-    """A `Release` that answers questions with error bars, from its released numbers alone.
+class Asking:
+    """Questions with error bars, from released numbers alone.
 
     Every answer is an `Estimate`, or a mapping of them by name. `where` is text such as
     ``"region=north and age >= 30"``, or a dict of columns and values. `level` is the share of releases
     whose interval covers the truth. With `population=True` the rows are a sample, and sampling error is
-    added. What the release cannot answer raises `Unsupported`; what its noise hides is an `Estimate`
-    with `is_hidden` and an interval of all that is possible.
+    added. What a release cannot answer raises `Unsupported`; what its noise hides is an `Estimate` with
+    `is_hidden` and an interval of all that is possible.
     """
 
-    _read: dict[str, Answers] = field(default_factory=dict, init=False)
+    __slots__ = ()
+
+    def _answers(self) -> Answers:
+        raise NotImplementedError
 
     def mean(
         self, column: str, where: Where = None, *, level: float = 0.95, population: bool = False
@@ -97,11 +99,69 @@ class AskableRelease(Release):
         """The answer to a question in words, as the command line takes it: ``"mean age"``."""
         return ask(self._answers(), question, Asked(level=level, population=population))
 
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class AskableRelease(Asking, Release):
+    """A `Release` that answers questions: `mean`, `share`, `count`, `quantile`, `regress`, ..."""
+
+    _read: dict[str, Answers] = field(default_factory=dict, init=False)
+
     def _answers(self) -> Answers:
         """What answers, read once: sums of products where the release has them, else histograms."""
         if "answers" not in self._read:
-            self._read["answers"] = read_moments(self) if SUMS in self.arrays else read_histograms(self)
+            self._read["answers"] = read_answers([self])
         return self._read["answers"]
+
+
+class CombinedReleases(Asking):
+    """Several releases of the same rows, asked as one; see `combine`."""
+
+    __slots__ = ("_read", "releases")
+
+    def __init__(self, releases: Sequence[Release]) -> None:
+        self.releases, self._read = tuple(releases), read_answers(releases)
+
+    def _answers(self) -> Answers:
+        return self._read
+
+    def __repr__(self) -> str:
+        return f"CombinedReleases({len(self.releases)} of the same rows)"
+
+
+def read_answers(releases: Sequence[Release]) -> Answers:
+    """What answers from releases of one kind."""
+    kinds = [SUMS in release.arrays for release in releases]
+    require(
+        all(kinds) or not any(kinds),
+        "combine: the releases hold different things (counts, sums of products); combine those alike",
+    )
+    return read_moments(*releases) if kinds[0] else read_histograms(*releases)
+
+
+def combine(releases: Sequence[Release]) -> CombinedReleases:
+    """Ask several releases of the same rows as one, with smaller errors.
+
+    Parameters
+    ----------
+    releases : what `load` gave, of one method and one schema. That they are of the same rows is yours to
+        know: nothing in a release can show it. Their privacy costs add up, as the ledger says.
+
+    Returns
+    -------
+    CombinedReleases, which answers what one of them answers: released numbers are averaged by precision.
+
+    Raises
+    ------
+    InvalidInput, if they do not fit together.
+    """
+    given = list(releases)
+    require(bool(given), "releases=[]: give at least one")
+    require(
+        all(isinstance(release, Release) for release in given), "releases: give what `load` returned"
+    )
+    digests = {release.schema.digest() for release in given}
+    require(len(digests) == 1, "combine: the releases have different schemas, so other cells or bounds")
+    return CombinedReleases(given)
 
 
 def askable(release: Release) -> AskableRelease:

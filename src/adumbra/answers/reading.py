@@ -1,6 +1,8 @@
 """From a release to what can be asked of it: released arrays, the card's noise, the schema's cells."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,42 @@ MARGINALS = "marginals"
 METHODS = ("moments", "lda")
 
 
-def read_histograms(release: Release) -> HistogramAnswers:
-    """The histograms of a release, with their noise; refused if the method has none."""
+def read_histograms(*releases: Release) -> HistogramAnswers:
+    """The histograms of a release, with their noise; of several of the same rows, by precision."""
+    parts = [_counts(release) for release in releases]
+    schema, columns = releases[0].schema, parts[0].columns
+    label, classes = label_of(schema)
+    same = [part.layout for part in parts]
+    require(
+        all(layout == same[0] for layout in same),
+        "combine: the releases count numbers in different cells; ask each of them",
+    )
+    weights = precisions([part.sigma for part in parts])
+    counts = sum((w * part.counts for w, part in zip(weights, parts, strict=True)), np.zeros(()))
+    sigma = sum(part.sigma**-2 for part in parts) ** -0.5
+    tables = split(np.asarray(counts), columns, label, classes)
+    return assemble(schema, columns, tables, (sigma, any(part.is_laplace for part in parts)))
+
+
+def precisions(sigmas: Sequence[float]) -> list[float]:
+    """Weights that add up to 1 and give the least variance."""
+    exact = [sigma**-2 for sigma in sigmas]
+    return [one / sum(exact) for one in exact]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """The counts of one release, and what its card says of them."""
+
+    counts: Array
+    columns: list[Feature]
+    layout: tuple[object, object]
+    sigma: float
+    is_laplace: bool
+
+
+def _counts(release: Release) -> Counts:
+    """The released counts; refused if the method has none."""
     method = str(release.card["method"]["name"])
     if MARGINALS not in release.arrays:
         raise Unsupported(
@@ -32,14 +68,17 @@ def read_histograms(release: Release) -> HistogramAnswers:
         raise Unsupported(
             "card: says nothing of the cells of its histograms (an older version made it); release again"
         )
-    label, classes = label_of(schema)
-    features = features_of(
-        schema, label, is_binned=facts[NUMBERS] == BINS, parts=int(facts[NUMBER_CELLS])
-    )
-    columns = [feature for feature in features if not feature.is_flag]
-    tables = split(np.asarray(release.arrays[MARGINALS], np.float64), columns, label, classes)
+    label, _ = label_of(schema)
+    layout = (facts[NUMBERS], facts[NUMBER_CELLS])
+    features = features_of(schema, label, is_binned=layout[0] == BINS, parts=int(layout[1]))
     sigma, is_laplace = noise_of(release.card)
-    return assemble(schema, columns, tables, (sigma, is_laplace))
+    return Counts(
+        counts=np.asarray(release.arrays[MARGINALS], np.float64),
+        columns=[feature for feature in features if not feature.is_flag],
+        layout=layout,
+        sigma=sigma,
+        is_laplace=is_laplace,
+    )
 
 
 def split(counts: Array, columns: list[Feature], label: int | None, classes: int) -> list[Array]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from adumbra.answers.columns import filled, level_names
 from adumbra.answers.moments import TRUTH_LEVELS, MomentAnswers, Term
+from adumbra.answers.reading import precisions
 from adumbra.answers.sums import Sums
 from adumbra.errors import require
 from adumbra.numerics import Array
@@ -22,17 +23,36 @@ SQUARES, PRODUCTS, TOTALS, COUNTS = (
 PURE = "moments"
 
 
-def read_moments(release: Release) -> MomentAnswers:
-    """The sums of a release by the names of its columns."""
-    schema, matrix = release.schema, np.asarray(release.arrays[SUMS], np.float64)
-    names = release.card["facts"].get("encoded_columns")
+def read_moments(*releases: Release) -> MomentAnswers:
+    """The sums of a release by the names of its columns; of several of the same rows, by precision."""
+    layouts = [_layout(release) for release in releases]
+    noises = [noise_of(release.card) for release in releases]
+    sums = [np.asarray(release.arrays[SUMS], np.float64) for release in releases]
+    shapes = {(one.names, matrix.shape) for one, matrix in zip(layouts, sums, strict=True)}
+    require(len(shapes) == 1, "combine: the releases sum different columns or classes; ask each of them")
+    public = releases[0].schema.neighbours.rows_are_public
+    rows = [float(np.asarray(release.arrays["rows"]).ravel()[0]) for release in releases]
+    require(not public or len(set(rows)) == 1, "combine: the releases are of different numbers of rows")
+    kinds, named = (SQUARES, PRODUCTS, TOTALS, COUNTS), [noise[0] for noise in noises]
+    weights = precisions([noise[PRODUCTS] for noise in named])
+    joined = zip(weights, sums, strict=True)
+    matrix = np.asarray(sum((w * one for w, one in joined), np.zeros_like(sums[0])))
+    joint = {
+        kind: math.sqrt(sum((w * noise[kind]) ** 2 for w, noise in zip(weights, named, strict=True)))
+        for kind in kinds
+    }
+    total = rows[0] if public else sum(w * n for w, n in zip(weights, rows, strict=True))
+    laplace = any(noise[1] for noise in noises)
+    return assemble_moments(layouts[0], matrix, total, (joint, laplace), rows_are_public=public)
+
+
+def _layout(release: Release) -> Layout:
+    """The encoded columns that the card names."""
+    schema, names = release.schema, release.card["facts"].get("encoded_columns")
     layouts = [Layout(schema), Layout(replace(schema, label=None))]  # pca encodes the label, too
     fitting = [layout for layout in layouts if names == list(layout.names)]
     require(bool(fitting), f"{SUMS}: the card names other columns than its schema gives; is it damaged?")
-    layout = fitting[0]
-    rows = float(np.asarray(release.arrays["rows"]).ravel()[0])
-    public = schema.neighbours.rows_are_public
-    return assemble_moments(layout, matrix, rows, noise_of(release.card), rows_are_public=public)
+    return fitting[0]
 
 
 def assemble_moments(
