@@ -26,9 +26,10 @@ from adumbra.mechanisms.methods import method_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release.card import Card, build_card, require_about, stamped
+from adumbra.release.logged import PROOF_FILE
 from adumbra.release.place import LONGEST_ENTRY, require_place, staging
 from adumbra.release.provenance import provenance
-from adumbra.release.signed import write_signature
+from adumbra.release.signed import put_file, write_signature
 from adumbra.release.storage import date_files, require_card, write_staged
 from adumbra.report.page import render
 from adumbra.schema.schema import Schema
@@ -317,9 +318,10 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
             if source.is_seen:
                 book.record_fingerprint(entry, fingerprint)
             book.seal(entry, staged=staged, digest=digest)
+            put_file(staged, PROOF_FILE, book.proof(entry).to_bytes())
             if prepared.signer is not None:
                 write_signature(staged, prepared.signer, (staged / "card.json").read_bytes())
-                date_files(staged)
+            date_files(staged)
             book.publish(entry, target)
             book.commit(entry)
 

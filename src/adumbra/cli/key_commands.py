@@ -185,12 +185,13 @@ def demanded(
 
 
 def sign_stranded(book: "Ledger", entry: str, key: Path | None, unsigned: bool) -> None:
-    """Before `resume`: sign the sealed bytes if their card names a signer and the signature is missing.
+    """Before `resume`: add the proof, and the signature where the card names a signer, if missing.
 
     What is signed is what the ledger sealed, by its digest, and by the key that the card names.
     """
     from adumbra.errors import VerificationFailed, require
-    from adumbra.release.signed import write_signature
+    from adumbra.release.logged import PROOF_FILE
+    from adumbra.release.signed import put_file, write_signature
     from adumbra.release.storage import verify
 
     stored = next((one for each in book.show() for one in each.entries if one.id == entry), None)
@@ -202,6 +203,8 @@ def sign_stranded(book: "Ledger", entry: str, key: Path | None, unsigned: bool) 
         raise VerificationFailed(
             f"entry={entry}: the bytes at {staged} are not those that were sealed; nothing was signed"
         )
+    if not (staged / PROOF_FILE).exists():
+        put_file(staged, PROOF_FILE, book.proof(entry).to_bytes())
     named = checked.card.get("signed_by")
     if checked.signature is not None or named is None:
         require(key is None, f"entry={entry}: nothing waits for a signature; leave --key out")

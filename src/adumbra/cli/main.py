@@ -13,6 +13,7 @@ from adumbra.cli import (
     key_commands,
     ledger_commands,
     ledger_keeping,
+    log_commands,
     methods_command,
     planning,
     release_views,
@@ -68,6 +69,10 @@ app.add_typer(key_commands.app, name="key")
 ledger_commands.app.command("backup")(ledger_keeping.backup)
 ledger_commands.app.command("restore")(ledger_keeping.restore)
 ledger_commands.app.command("clean")(ledger_keeping.clean)
+ledger_commands.app.command("publish-head")(log_commands.publish_head)
+ledger_commands.app.command("watch")(log_commands.watch)
+ledger_commands.app.command("withdraw")(log_commands.withdraw)
+ledger_commands.app.command("supersede")(log_commands.supersede)
 app.add_typer(ledger_commands.app, name="ledger")
 
 

@@ -66,19 +66,33 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
     revoked: RevokedFile = None,
     signer: SignerName = None,
     require_signature: Required = False,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", help="A head or public export of its ledger: is it there, or withdrawn?"),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Check every byte of a release, its card and its signatures; exit code 4 on any fault."""
+    from dataclasses import asdict
+
     from adumbra.errors import VerificationFailed
+    from adumbra.release.logged import check_log
     from adumbra.release.storage import find_faults
 
     demand = demanded(key, trust, revoked, signer, require_signature)
     faults, checked = find_faults(folder, digest=digest, demand=demand)
+    standing = None
+    if checked is not None and log is not None:
+        try:
+            standing = check_log(folder, log)
+        except VerificationFailed as error:
+            faults, checked = (str(error),), None
     if json:
         facts: dict[str, object] = {"verified": checked is not None, "faults": list(faults)}
         if checked is not None:
             facts |= {"digest": checked.digest, "files": checked.files, "bytes": checked.size}
             facts["signature"] = _signature(checked)
+            facts["log"] = None if standing is None else asdict(standing)
         typer.echo(json_module.dumps(facts, indent=2))
         if checked is None:
             raise typer.Exit(VerificationFailed.exit_code)
@@ -90,6 +104,8 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
         )
         typer.echo(f"promise   {clean(checked.card['guarantee']['sentence'])}")
         typer.echo(f"signed    {checked.signature_words()}")
+        if standing is not None:
+            typer.echo(f"log       {clean(standing.sentence())}")
         compared = "as the publisher names it" if digest else "compare it with what the publisher names"
         typer.echo(f"digest    {checked.digest}  ({compared})")
 

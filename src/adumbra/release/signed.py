@@ -58,6 +58,14 @@ class SignedBy:
         return f"signed by {by}, {self.why}"
 
 
+def words_on(signature: SignedBy | None, card: Mapping[str, Any]) -> str:
+    """Who vouches for a release, in a sentence for people."""
+    if signature is not None:
+        return signature.sentence()
+    named = " although its card names a signer" if "signed_by" in card else ""
+    return f"NOT SIGNED{named}: nothing shows who made it"
+
+
 def make_demand(
     *,
     key: str | Path | PublicKey | None = None,

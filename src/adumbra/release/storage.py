@@ -1,14 +1,15 @@
 """A release folder: written whole or not at all, and verified offline down to the last byte.
 
     card.json            the card; lists SHA-256 and size of every other file, and seals itself
-    card.sig             a signature of card.json, if the publisher signs; card.json does not list it
+    card.sig             a signature of card.json, if the publisher signs; the card does not list it
+    proof.json           that the ledger's log holds the card's digest; not listed either
     card.html            the same for people
     data/<name>.parquet  released rows
     model.safetensors    released arrays
 
 `write_staged` fills a new folder that the ledger then publishes by one rename. `verify` trusts nothing:
-only the members above, no links, sizes before contents, every hash, the card against its schema, and
-the promise in words and figures, on the page too, against the guarantee that the card holds.
+only these members, no links, sizes before contents, every hash, the card's schema, and the promise in
+words and figures, on the page too, against the guarantee that the card holds.
 """
 
 import hashlib
@@ -39,18 +40,20 @@ from adumbra.release.card import (
     seal_card,
 )
 from adumbra.release.formats import AnyArray, TableStream
+from adumbra.release.logged import PROOF_FILE, proof_faults
 from adumbra.release.place import OPEN_FOLDER, make_parents
 from adumbra.release.promise import PAGE_LIMIT, page_faults
-from adumbra.release.signed import SIGNATURE, Demand, SignedBy, judge, make_demand
+from adumbra.release.signed import SIGNATURE, Demand, SignedBy, judge, make_demand, words_on
 
 __all__ = ["TableStream", "Verified", "date_files", "find_faults", "load", "verify", "write_staged"]
 CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit
 SHOWN_STRANGERS = 20  # members that do not belong to a release, listed by name
-MEMBER = re.compile(
-    r"card\.json|card\.sig|card\.html|model\.safetensors|data/[a-z0-9][a-z0-9_-]{0,63}\.parquet"
-)
+BESIDE = (SIGNATURE, PROOF_FILE)  # files that the card does not cover: they vouch for it
 DAY = 86_400 * 10**9  # nanoseconds
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+MEMBER = re.compile(
+    rf"(card\.(json|sig|html)|proof\.json|model\.safetensors|data/{NAME.pattern}\.parquet)"
+)
 Page = Callable[[Card], str]
 
 
@@ -66,10 +69,7 @@ class Verified:
 
     def signature_words(self) -> str:
         """Who vouches for it, in a sentence for people."""
-        if self.signature is not None:
-            return self.signature.sentence()
-        named = " although its card names a signer" if "signed_by" in self.card else ""
-        return f"NOT SIGNED{named}: nothing shows who made it"
+        return words_on(self.signature, self.card)
 
 
 def write_staged(
@@ -186,7 +186,7 @@ def load(  # noqa: PLR0913 - what `verify` takes, and one more
     max_bytes : memory that a table may fill; without it, what the size of its file explains
     key : the publisher's key that must have signed it, as in `verify`
     trust : allowed signers, as in `verify`
-    signer : a name of the trust file that must have signed it
+    signer : a name in `trust` that must have signed it
     require_signature : refuse what nobody trusted has signed
 
     Returns
@@ -227,9 +227,8 @@ def verify(  # noqa: PLR0913 - each keyword is one demand
 ) -> Verified:
     """Check every byte of a release, offline; raises `VerificationFailed` with all faults, one a line.
 
-    Hashes inside the folder show accidents. Against a forger give what the publisher gave you by
-    another road: its `key` (a `.pub` file, a line of one, or a fingerprint), an allowed-signers file as
-    `trust` with `require_signature=True` (and the name of one `signer`), or the `digest` of the release.
+    Against a forger give what you got by another road: the publisher's `key` (a `.pub` file, a line of
+    one, or a fingerprint), allowed signers as `trust` (and one `signer`), or the release's `digest`.
     """
     demand = make_demand(key=key, trust=trust, signer=signer, require_signature=require_signature)
     faults, verified = find_faults(folder, digest=digest, demand=demand)
@@ -245,8 +244,8 @@ def find_faults(
     path = Path(folder)
     require(path.is_dir(), f"folder={path}: is not a folder; give the folder of a release")
     sizes, faults = _members(path)
-    if "card.json" not in sizes:
-        known = tuple(fault for fault in faults if fault.startswith("card.json: "))  # a link, a folder
+    if "card.json" not in sizes:  # or it is a link, or a folder
+        known = tuple(fault for fault in faults if fault.startswith("card.json: "))
         return known or ("card.json: is missing; is this the folder of a release?",), None
     if sizes["card.json"] > CARD_LIMIT:
         return (*faults, f"card.json: is larger than {CARD_LIMIT} bytes"), None
@@ -267,13 +266,13 @@ def find_faults(
     faults += promise.card_faults(card) + _ledger_faults(card)
     faults += _file_faults(path, sizes, card)
     broken_signature, signed = judge(path, sizes, card, demand or Demand())
-    faults += broken_signature
+    faults += broken_signature + proof_faults(path, sizes, card, found)
     if "card.html" in card["files"] and not faults:
         faults += page_faults((path / "card.html").read_bytes(), card)
     if faults:
         return tuple(faults), None
-    size = sum(sizes.values())
-    return (), Verified(digest=found, card=card, files=len(sizes), size=size, signature=signed)
+    held = {"files": len(sizes), "size": sum(sizes.values())}
+    return (), Verified(digest=found, card=card, signature=signed, **held)
 
 
 def _members(folder: Path) -> tuple[dict[str, int], list[str]]:
@@ -329,7 +328,7 @@ def _file_faults(folder: Path, sizes: Mapping[str, int], card: Card) -> list[str
     faults = [
         f"{name}: is not listed in the card"
         for name in sizes
-        if name not in {"card.json", SIGNATURE, *listed}
+        if name not in {"card.json", *BESIDE, *listed}
     ]
     stated = {f"data/{name}.parquet" for name in contents["tables"]} | (
         {"model.safetensors"} if contents["arrays"] else set()

@@ -13,8 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, select
 
+from adumbra.attestation.loghead import LogHead
+from adumbra.attestation.merkle import Tree
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.privacy.ledger.chain import GENESIS, Log, canonical, head_message, is_signed, link_hash
 from adumbra.privacy.ledger.model import FORMAT, events, heads, keys
@@ -37,6 +40,9 @@ def write_export(connection: Connection, path: Path, *, public: bool) -> None:
         "signature": head.signature,
     }
     rows = list(_rows(connection, "public"))
+    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
+    tree = Tree(row["body"].encode() for row in rows)
+    top["log_head"] = LogHead.sign(key, known["ledger"], tree, len(rows)).to_dict()
     if not public:
         rows += _rows(connection, "private")
     # A private export is its owner's alone, as the ledger is.

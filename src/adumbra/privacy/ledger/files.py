@@ -115,6 +115,14 @@ def write_new(path: Path, content: bytes) -> None:
     flush(path.parent)
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """A small file, whole, flushed to disk; takes the place of what was there."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    write_new(draft, content)
+    draft.replace(path)
+    flush(path.parent)
+
+
 def hash_bytes(value: bytes) -> str:
     """SHA-256, in hex."""
     return hashlib.sha256(value).hexdigest()

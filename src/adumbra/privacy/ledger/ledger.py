@@ -9,6 +9,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, inspect, select
 
+from adumbra.attestation.loghead import Proof, PublishedHead, WholeLog
 from adumbra.errors import AdumbraError, InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -17,6 +18,7 @@ from adumbra.privacy.ledger import (
     crash_points,
     declarations,
     files,
+    log,
     protocol,
     statements,
     tripwire,
@@ -316,6 +318,33 @@ class Ledger:
         """Write the log as JSON Lines or Parquet, by the name's ending; the public one names no one."""
         with self._store.read() as connection:
             write_export(connection, path, public=public)
+
+    # The log as a tree (log.py)
+
+    def proof(self, entry_id: str) -> Proof:
+        """That an entry was sealed, under the signed head of the log of that moment."""
+        with self._store.read() as connection:
+            return log.prove(connection, self._id, self._signing_key, entry_id)
+
+    def published_head(self, since: Sequence[int] = ()) -> PublishedHead:
+        """The log's head for readers and witnesses, with proofs from earlier sizes."""
+        with self._store.read() as connection:
+            return log.publish_head(connection, self._id, self._signing_key, since)
+
+    def whole_log(self) -> WholeLog:
+        """The public log with its tree."""
+        with self._store.read() as connection:
+            return log.whole_log(connection, self._id, self._signing_key)
+
+    def withdraw(self, entry_id: str, reason: str) -> None:
+        """Say in the public log that a release shall no longer be used; it stays charged."""
+        with self._acts() as chain:
+            log.withdraw(chain, entry_id, reason)
+
+    def supersede(self, entry_id: str, by: str, reason: str) -> None:
+        """Say in the public log that another release takes the place of this one."""
+        with self._acts() as chain:
+            log.supersede(chain, entry_id, by, reason)
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:

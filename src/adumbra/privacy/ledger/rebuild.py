@@ -35,6 +35,7 @@ class Book:
         self.entries: dict[str, dict[str, Any]] = {}
         self.charges: dict[tuple[str, str], int] = {}
         self._given_up: Counter[str] = Counter()
+        self._noticed: set[str] = set()  # entries that were withdrawn or superseded
 
     def apply(self, event: Event, private: Event) -> None:
         """One public event with its private companion."""
@@ -55,6 +56,8 @@ class Book:
             self._change_delta(event)
         elif kind == "link":
             self._link(event)
+        elif kind in ("withdraw", "supersede"):
+            self._notice(event)
         else:
             statements = ("init", "declare-different", "withdraw-different")
             require(kind in statements, f"unknown kind {kind}")
@@ -156,6 +159,18 @@ class Book:
             for (entry, name), units in self.charges.items():
                 if entry == row["id"]:
                     self.populations[name]["spent"] -= units
+
+    def _notice(self, event: Event) -> None:
+        entry = event["entry"]
+        named = {entry: event["digest"]}
+        if event["kind"] == "supersede":
+            require(event["by"] != entry, "superseded by itself")
+            named[event["by"]] = event["by_digest"]
+        for name, digest in named.items():
+            row = self.entries[name]
+            require((row["state"], row["digest"]) == ("published", digest), "not a published release")
+        require(entry not in self._noticed, "two notices on one release")
+        self._noticed.add(entry)
 
     def _link(self, event: Event) -> None:
         name, parent = event["population"], event["parent"]

@@ -1,0 +1,125 @@
+"""The public log as a Merkle tree: proofs for releases, heads for witnesses, and withdrawals.
+
+The tree's entries are the bodies of the public events, in order, so each head of the chain has one root.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import Connection, select
+
+from adumbra.attestation.loghead import NOTICES, LogHead, Proof, PublishedHead, WholeLog
+from adumbra.attestation.merkle import Tree
+from adumbra.errors import InvalidInput, LedgerError, VerificationFailed, require
+from adumbra.privacy.ledger.accounts import reason_of
+from adumbra.privacy.ledger.chain import Chain, canonical
+from adumbra.privacy.ledger.export import verify_export
+from adumbra.privacy.ledger.model import events
+from adumbra.privacy.ledger.protocol import load
+from adumbra.privacy.ledger.values import State
+
+MOST_EARLIER = 256  # proofs from earlier heads in one head file: the latest releases
+
+
+def bodies(connection: Connection) -> list[str]:
+    """The bodies of the public events, as they were hashed."""
+    query = select(events.c.body).where(events.c.log == "public").order_by(events.c.sequence)
+    return [row.body for row in connection.execute(query)]
+
+
+def _tree(texts: Iterable[str]) -> Tree:
+    return Tree(text.encode() for text in texts)
+
+
+def _notices(texts: Iterable[str]) -> list[str]:
+    return [text for text in texts if json.loads(text)["kind"] in NOTICES]
+
+
+def prove(connection: Connection, ledger: str, key: Ed25519PrivateKey, entry: str) -> Proof:
+    """That this entry was sealed, under the head of the log as it stood then."""
+    texts = bodies(connection)
+    for index, text in enumerate(texts):
+        event = json.loads(text)
+        if event["kind"] == "seal" and event["entry"] == entry:
+            tree = _tree(texts[: index + 1])
+            return Proof.make(tree, text, index, LogHead.sign(key, ledger, tree, index + 1))
+    raise LedgerError(f"entry={entry}: is not sealed; there is nothing to prove yet")
+
+
+def publish_head(
+    connection: Connection, ledger: str, key: Ed25519PrivateKey, since: Iterable[int]
+) -> PublishedHead:
+    """The head of now, with proofs from the releases' own heads and from the sizes asked for."""
+    texts = bodies(connection)
+    tree = _tree(texts)
+    sealed = [at for at, text in enumerate(texts, start=1) if json.loads(text)["kind"] == "seal"]
+    asked = list(since)
+    require(
+        all(0 < size <= len(texts) for size in asked),
+        "since: is newer than this ledger; was the ledger rolled back?",
+    )
+    sizes = sorted({*sealed[-MOST_EARLIER:], *asked})
+    head = LogHead.sign(key, ledger, tree, len(texts))
+    return PublishedHead.make(key, head, tree, _notices(texts), sizes)
+
+
+def whole_log(connection: Connection, ledger: str, key: Ed25519PrivateKey) -> WholeLog:
+    """The log of an open ledger."""
+    texts = bodies(connection)
+    tree = _tree(texts)
+    head = LogHead.sign(key, ledger, tree, len(texts))
+    return WholeLog(head=head, tree=tree, notices=tuple(_notices(texts)))
+
+
+def read_export(path: Path) -> WholeLog:
+    """The log of a public JSON Lines export, after every link and the signature were checked."""
+    verify_export(path)
+    top, *lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    texts = [canonical(line["event"]).decode() for line in lines]
+    tree = _tree(texts)
+    try:
+        head = LogHead.read(top["log_head"])
+        is_ours = head.issuer == (top["ledger"], bytes.fromhex(top["public_key"]))
+    except (KeyError, TypeError, ValueError):
+        is_ours = False
+    if not is_ours or (head.size, head.root) != (len(tree), tree.root()):
+        raise VerificationFailed("export: has no signed head of its tree; ask for a new export")
+    return WholeLog(head=head, tree=tree, notices=tuple(_notices(texts)))
+
+
+def withdraw(chain: Chain, entry: str, reason: str) -> None:
+    """Say that a published release shall no longer be used; it stays charged."""
+    text = reason_of(reason)
+    digest = _published(chain.connection, entry)
+    _require_no_notice(chain.connection, entry)
+    chain.act("withdraw", {"entry": entry, "digest": digest, "reason": text})
+
+
+def supersede(chain: Chain, entry: str, by: str, reason: str) -> None:
+    """Say that another published release shall be used in place of this one."""
+    text = reason_of(reason)
+    require(entry != by, f"by={by}: is the release itself; name the one that takes its place")
+    digest, other = _published(chain.connection, entry), _published(chain.connection, by)
+    _require_no_notice(chain.connection, entry)
+    chain.act(
+        "supersede", {"entry": entry, "digest": digest, "by": by, "by_digest": other, "reason": text}
+    )
+
+
+def _published(connection: Connection, entry: str) -> str:
+    """The digest of a published entry."""
+    row = load(connection, entry)
+    if row["state"] != State.PUBLISHED:
+        raise InvalidInput(f"entry={entry}: is {row['state']}; only a published release is withdrawn")
+    return str(row["digest"])
+
+
+def _require_no_notice(connection: Connection, entry: str) -> None:
+    for text in _notices(bodies(connection)):
+        notice = json.loads(text)
+        require(
+            notice["entry"] != entry,
+            f"entry={entry}: there is a notice on it already ({notice['kind']}, {notice['day']})",
+        )
