@@ -25,6 +25,7 @@ QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its exp
 MOST_BINNED = 16  # numbers are cut into bins beside as many categories, if at most this many ...
 BINNED_NOISE = 8.0  # ... and the noise of a pair's cell is below this many times its expected count
 CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
+MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved
 NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the trace
 
 
@@ -56,8 +57,17 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         label_units=round(weight * 2**ROW_BITS),
         quantile=CLIP_QUANTILES[0],
     )
+    decided = replace(decided, is_refined=_is_refined(decided))
     edge = relative_edge(config, decided, decided.widest())
     return replace(decided, quantile=CLIP_QUANTILES[sum(edge <= limit for limit in NOISY_EDGES)])
+
+
+def _is_refined(decided: Design) -> bool:
+    """Whether drawn rows are moved to show pair tables: columns are codes, and a row takes little."""
+    is_coded = all(f.is_levels or f.cells == 2 for f in decided.features)
+    columns = len(decided.columns) + (decided.label is not None)
+    codes = sum(f.counted for f in decided.columns) + decided.classes
+    return is_coded and columns * codes <= MOST_REFINED
 
 
 def relative_edge(config: MomentsConfig, decided: Design, width: int) -> float:
@@ -88,11 +98,13 @@ def _histogram_share(config: MomentsConfig, features: tuple[Feature, ...], rows:
     """The histograms' part of the budget: less, the more their cells would drown in noise anyhow.
 
     Errors of histograms and of the Gram both grow with sqrt(columns) / (rows mu), so that the best
-    parts hardly depend on either; but a cell whose noise exceeds its rows is worth nothing.
+    parts hardly depend on either; but a cell whose noise exceeds its rows is worth nothing. The mean
+    over columns, each by its own cells.
     """
     most = 0.7 if any(f.is_levels for f in features) else 0.4
     sigma = math.sqrt(2.0 * (len(features) + 1) / most) / rough_mu(config)
-    return most / (1.0 + (sigma * SCORE_CELLS / rows) ** 2)
+    cells = [SCORE_CELLS if f.edges is not None else f.cells for f in features]  # a number's crowd
+    return most * sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)
 
 
 def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:

@@ -189,6 +189,11 @@ def _notes(
             f"One covariance serves all {decided.classes} classes, which differ by their means and the "
             f"histograms of categories: one for each would be {decided.classes} times as noisy."
         )
+    if decided.is_refined:
+        said.append(
+            "Single values of drawn rows are moved until the rows show the pair tables that the noisy "
+            "correlations tell of, as far as their noise allows; this costs no budget."
+        )
     if len(gram.blocks) > 1:
         said.append(
             f"{decided.widest()} encoded columns exceed {BLOCK_WIDTH}: second moments are released for "
@@ -341,6 +346,7 @@ def _plan(config: MomentsConfig, parts: Parts, gram: BlockGram) -> Plan:
             "encoded_columns": decided.widest(),
             "blocks": list(gram.blocks),
             "rows": decided.rows,
+            "refined": decided.is_refined,
         },
     )
 

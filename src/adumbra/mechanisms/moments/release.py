@@ -272,5 +272,6 @@ def _model(
         class_sigma=off * radius / weight,
         class_counts=np.diagonal(tail) / weight**2,
         count_sigma=scales.deviation(scales.gram) / weight**2,
+        radius=radius,
     )
     return build_model(found, noise, settled.config.sample_seed)

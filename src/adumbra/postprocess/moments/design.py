@@ -46,6 +46,7 @@ class Design:
     shares: tuple[float, float, float]  # of marginals, radius, Gram
     label_units: int  # a: the weight of the class in the augmented Gram, in units of 2^-15
     quantile: float  # of row norms, where longer rows are shortened
+    is_refined: bool = False  # whether values of drawn rows are moved to show the Gram's pair tables
 
     @property
     def columns(self) -> tuple[Feature, ...]:

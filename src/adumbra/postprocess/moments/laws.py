@@ -17,6 +17,7 @@ from adumbra.postprocess.marginals import (
     merge_rare,
     project_simplex,
 )
+from adumbra.postprocess.moments.bayes import evidence, signal
 from adumbra.postprocess.moments.design import BIN_PARTS, Centre, Design, Feature
 
 _HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
@@ -72,16 +73,25 @@ def _total(histograms: list[Array]) -> float:
 
 
 def _conditional(joint: Array, shares: Array, total: float, sigma: float) -> Array:
-    """The law of a category in each class, drawn toward independence where cells drown in noise."""
+    """The law of a category in each class, by empirical Bayes at the known noise of a cell.
+
+    The law of all classes together is drawn toward the uniform one, and what each class has beyond it
+    toward nothing, each as far as noise explains it.
+    """
     classes, cells = joint.shape
-    pooled = project_simplex(joint.sum(axis=0), total) / total
-    expected = total / (classes * cells)
-    weight = expected**2 / (expected**2 + sigma**2)
-    counts = project_simplex(joint, shares * total)
-    sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
-    laws = weight * counts / sizes + (1.0 - weight) * pooled
-    laws = np.where(counts.sum(axis=1, keepdims=True) > 0, laws, pooled)
-    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+    whole, even, noise = joint.sum(axis=0), total / cells, sigma**2 * classes
+    spread = max(float(((whole - even) ** 2).mean()) - noise, 0.0)
+    kept = spread / (spread + noise) if noise > 0.0 else 1.0
+    pooled = project_simplex(even + kept * (whole - even), total) / total
+    if classes == 1:
+        return np.asarray(pooled[None])
+    expected = np.outer(shares, pooled) * total
+    beyond, noises = joint - expected, np.full(joint.shape, sigma**2)
+    free = (classes - 1) * (cells - 1) / (classes * cells)
+    beyond = signal(beyond, expected, noises, evidence(beyond, expected, noises) * free)
+    counts = project_simplex(expected + beyond, shares * total)
+    sizes = counts.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(sizes > 0.0, counts / np.maximum(sizes, 1e-9), pooled))
 
 
 def read_centre(design: Design, marginals: Marginals, sigma: float) -> Centre:

@@ -18,10 +18,20 @@ from adumbra.postprocess.marginals import cell_limits, fill, project_simplex
 from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
 from adumbra.postprocess.moments.design import Centre, Design, Feature
 from adumbra.postprocess.moments.laws import Marginals, score_values
+from adumbra.postprocess.moments.refine import refine
+from adumbra.postprocess.moments.tables import (
+    Codes,
+    Released,
+    codes_of,
+    measure,
+    read_codes,
+    wanted_tables,
+)
 from adumbra.postprocess.rules import Finished, finish
 from adumbra.schema.schema import Schema
 
 _CALIBRATION_ROWS = 8192
+_GOAL_ROWS = 2**15  # of the model, whose tables are compared with the Gram
 _LEVEL_ROUNDS = 6  # of calibration, where there are categories
 _WIDE, _NARROW = 400, 128  # latent columns: more take one round; more numbers take none
 _LEAST_CHUNK = 4096  # rows that show the margins together
@@ -38,11 +48,20 @@ class GramNoise:
     class_sigma: float  # standard deviation of an entry of class_sums
     class_counts: Array = field(repr=False)  # L, from the tail's diagonal
     count_sigma: float  # standard deviation of a class count
+    radius: float  # rows were shortened to it
 
 
 def grouped(law: Array, groups: Ints) -> Array:
     """The law of each class over groups of cells."""
     return np.stack([np.bincount(groups, row) for row in law])
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Pair tables that drawn rows are to show, as shares of the rows."""
+
+    codes: Codes
+    tables: Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +74,7 @@ class MomentsModel:
     centre: Centre = field(repr=False)
     latent: LatentModel = field(repr=False)
     rank: int  # directions of the covariance that stood out of the noise
+    goal: Goal | None = field(default=None, repr=False)  # pair tables that rows are moved to show
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +135,34 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
     model = calibrate(model, means, _rounds(blocks, model.width), _CALIBRATION_ROWS, rng)
     return MomentsModel(
-        design=design, schema=found.schema, marginals=marginals, centre=centre, latent=model, rank=rank
+        design=design,
+        schema=found.schema,
+        marginals=marginals,
+        centre=centre,
+        latent=model,
+        rank=rank,
+        goal=_goal(found, marginals, model, gram, seed) if design.is_refined else None,
     )
+
+
+def _goal(
+    found: Found, marginals: Marginals, model: LatentModel, gram: GramNoise, seed: int
+) -> Goal | None:
+    """What the released Gram tells of pair tables beyond many rows of the model."""
+    if len(gram.blocks) > 1:
+        return None
+    codes = read_codes(found.design, found.centre, model.blocks, marginals.class_shares)
+    drawn = sample(model, _GOAL_ROWS, np.random.default_rng([seed, 3]))
+    rows = codes_of(codes, drawn, model.blocks)
+    shown = measure(codes, rows, gram.radius, len(marginals.class_shares))
+    released = Released(
+        rows=marginals.rows,
+        gram=gram.blocks[0] / marginals.rows,
+        class_sums=gram.class_sums / marginals.rows,
+        sigma=gram.sigma / marginals.rows,
+        class_sigma=gram.class_sigma / marginals.rows,
+    )
+    return Goal(codes, wanted_tables(codes, model.blocks, shown, released))
 
 
 def _rounds(blocks: tuple[Block, ...], width: int) -> int:
@@ -234,18 +280,20 @@ def _drawn(model: MomentsModel, rows: int, seed: int) -> pa.Table:
 
 
 def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table:
-    decoded = sample(model.latent, rows, rng)
+    drawn = Rows(sample(model.latent, rows, rng), {})
     shuffle = rng.permutation(rows)
+    if model.goal is not None:
+        drawn = _refined(model.latent, model.goal, drawn.decoded, rng)
     columns: dict[int, Array] = {}
     flags: dict[int, Array] = {}
     for place, feature in enumerate(model.design.features):
         target = flags if feature.is_flag else columns
-        target[feature.index] = _values(model, decoded, place, rng)[shuffle]
+        target[feature.index] = _values(model, drawn, place, rng)[shuffle]
     if model.schema.items is not None:
         return _sets_table(model, columns)
     if model.design.label is not None:
         low = model.schema.columns[model.design.label].limits[0]
-        columns[model.design.label] = decoded.labels[shuffle].astype(np.float64) + low
+        columns[model.design.label] = drawn.decoded.labels[shuffle].astype(np.float64) + low
     declared = model.schema.columns
     numbers = {c.name: columns[i] for i, c in enumerate(declared) if c.is_numeric}
     keep_orders(model.schema, numbers)
@@ -254,11 +302,42 @@ def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table
     return pa.table({c.name: column_array(c, columns[i]) for i, c in enumerate(declared)})
 
 
-def _values(model: MomentsModel, decoded: Decoded, place: int, rng: np.random.Generator) -> Array:
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Decoded rows whose pairs of levels are codes already, by the feature's place, if values moved."""
+
+    decoded: Decoded
+    pairs: dict[int, Ints]
+
+
+def _refined(latent: LatentModel, goal: Goal, decoded: Decoded, rng: np.random.Generator) -> Rows:
+    """Rows with single codes moved, so that together they show the goal's tables."""
+    codes = goal.codes
+    before = codes_of(codes, decoded, latent.blocks)
+    after = refine(before, codes.starts, goal.tables * len(before), rng)
+    labels, parts, pairs = decoded.labels, list(decoded.parts), {}
+    for index, column in enumerate(codes.columns):
+        own = after[:, index]
+        if column.place < 0:
+            labels = own
+            continue
+        if column.flag >= 0:
+            pairs[column.flag] = (own == column.levels).astype(np.int64)
+        if latent.blocks[column.place].is_levels:  # behind a missing value stays what was drawn
+            parts[column.place] = np.where(own < column.levels, own, parts[column.place])
+        else:
+            pairs[column.place] = np.where(own < column.levels, own, 0)
+    return Rows(Decoded(labels, tuple(parts)), pairs)
+
+
+def _values(model: MomentsModel, rows: Rows, place: int, rng: np.random.Generator) -> Array:
     """One column of the table: numbers, or codes."""
+    decoded = rows.decoded
     feature, part, law = model.design.features[place], decoded.parts[place], model.marginals.laws[place]
     codes = np.arange(feature.cells, dtype=np.float64)
     limits = (codes, codes) if feature.edges is None else cell_limits(feature.edges, feature.is_integer)
+    if place in rows.pairs:
+        return _whole(limits[0][rows.pairs[place]], feature)
     if not feature.is_levels:
         return _whole(fill(part, law, limits), feature)
     groups, values = model.centre.groups[place], np.empty(len(part))

@@ -1,0 +1,189 @@
+"""The pair tables that a noisy Gram tells of, as counts of codes: what rows of the model lack of them.
+
+A latent normal cannot show every pair table that the Gram holds. Rows of the model are measured as the
+private rows were (same centre, same clipping); what the released Gram has beyond them is shrunk pair by
+pair at its known noise (bayes.py) and added to the tables of those rows.
+"""
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from adumbra.numerics import Array, Ints
+from adumbra.postprocess.latent import Block, Decoded
+from adumbra.postprocess.marginals import fill
+from adumbra.postprocess.moments.bayes import evidence, signal
+from adumbra.postprocess.moments.design import Centre, Design
+from adumbra.postprocess.moments.refine import one_hot
+
+_CHUNK = 8192
+_COMMON = 10.0  # cells' worth of evidence that a pair borrows from all pairs
+_LEAST_NOISE = 1e-3  # of a table's largest noise variance: no cell is taken for exact
+_MOST_STRETCH = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeColumn:
+    """One column of the table as codes: groups of levels, and one more for a missing number."""
+
+    place: int  # of its feature; -1: the class
+    flag: int  # of the feature that says whether it is missing; -1: never
+    levels: int  # codes without the one for missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Codes:
+    """All columns as codes, the class last."""
+
+    columns: tuple[CodeColumn, ...]
+    starts: Ints = field(repr=False)  # of each column's codes, and the end
+    encoded: Array = field(repr=False)  # codes x D: what a code adds to a centred row of the Gram
+    tables: Array = field(repr=False)  # codes x D: how counts of codes follow from entries of the Gram
+
+    def of(self, index: int) -> slice:
+        """The codes of one column."""
+        return slice(int(self.starts[index]), int(self.starts[index + 1]))
+
+
+def read_codes(design: Design, centre: Centre, blocks: tuple[Block, ...], shares: Array) -> Codes:
+    """Codes of every column, with what they are in the Gram."""
+    flags = {f.index: place for place, f in enumerate(design.features) if f.is_flag}
+    columns, encoded, tables = [], [], []
+    for place, (feature, block) in enumerate(zip(design.features, blocks, strict=True)):
+        if feature.is_flag:
+            continue
+        flag = flags.get(feature.index, -1)
+        levels = block.width if block.is_levels else 2
+        columns.append(CodeColumn(place=place, flag=flag, levels=levels))
+        adds, counts = (np.zeros((levels + (flag >= 0), len(centre.means))) for _ in range(2))
+        own = slice(block.start, block.start + block.width)
+        scale = float(centre.scales[block.start])
+        values = np.eye(levels) if block.is_levels else np.array([[0.0], [1.0]])
+        adds[:levels, own] = (values - centre.means[own]) * scale
+        counts[:levels, own] = (values if block.is_levels else np.array([[-1.0], [1.0]])) / scale
+        if flag >= 0:  # a missing number tells nothing more; those present lack what is missing
+            at = centre.starts[flag]
+            law = shares @ block.shares if block.is_levels else block.shares
+            adds[:, at] = -centre.means[at]
+            adds[levels, at] += 1.0
+            counts[:levels, at] -= law / max(float(law.sum()), 1e-12)
+            counts[levels, at] = 1.0
+        encoded.append(adds)
+        tables.append(counts)
+    if design.label is not None:
+        columns.append(CodeColumn(place=-1, flag=-1, levels=design.classes))
+        encoded.append(np.zeros((design.classes, len(centre.means))))
+        tables.append(encoded[-1])
+    sizes = [len(part) for part in encoded]
+    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return Codes(
+        columns=tuple(columns), starts=starts, encoded=np.vstack(encoded), tables=np.vstack(tables)
+    )
+
+
+def codes_of(codes: Codes, decoded: Decoded, blocks: tuple[Block, ...]) -> Ints:
+    """Decoded rows as codes."""
+
+    def part(place: int) -> Ints:
+        if place < 0:
+            return decoded.labels
+        block = blocks[place]
+        if block.is_levels:
+            return decoded.parts[place]
+        return two_levels(decoded.parts[place], block.shares)
+
+    found = []
+    for column in codes.columns:
+        own = part(column.place)
+        found.append(np.where(part(column.flag) > 0, column.levels, own) if column.flag >= 0 else own)
+    return np.stack(found, axis=1).astype(np.int64)
+
+
+def two_levels(order: Ints, shares: Array) -> Ints:
+    """The level of each row of a pair, from the ascending order of its latent values."""
+    ends = np.arange(2.0)
+    return np.asarray(np.rint(fill(order, shares, (ends, ends))), np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What rows of the model show of the released sums, a row in the mean."""
+
+    tables: Array
+    gram: Array
+    class_sums: Array
+    stretch: float  # what clipping takes from the trace
+
+
+def measure(codes: Codes, rows: Ints, radius: float, classes: int) -> Shown:
+    """Tables and clipped Gram of coded rows, as those of private rows were taken."""
+    width, columns = codes.encoded.shape
+    tables, gram, sums = (
+        np.zeros((width, width)),
+        np.zeros((columns, columns)),
+        np.zeros((classes, columns)),
+    )
+    whole = 0.0
+    for start in range(0, len(rows), _CHUNK):
+        hits = one_hot(rows[start : start + _CHUNK], codes.starts)
+        tables += hits.T @ hits
+        encoded = hits @ codes.encoded
+        squares = (encoded**2).sum(axis=1)
+        whole += float(squares.sum())
+        encoded *= np.minimum(1.0, radius / np.sqrt(np.maximum(squares, 1e-300)))[:, None]
+        gram += encoded.T @ encoded
+        labels = hits[:, -classes:] if codes.columns[-1].place < 0 else np.ones((len(hits), 1))
+        sums += labels.T @ encoded
+    count = max(len(rows), 1)
+    stretch = min(max(whole / max(float(np.trace(gram)), 1e-9), 1.0), _MOST_STRETCH)
+    return Shown(tables / count, gram / count, sums / count, stretch)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """The Gram as it was released, over the number of rows, with its noise."""
+
+    rows: float
+    gram: Array
+    class_sums: Array
+    sigma: float  # of an entry of the Gram
+    class_sigma: float
+
+
+def wanted_tables(codes: Codes, blocks: tuple[Block, ...], shown: Shown, released: Released) -> Array:
+    """The tables of a model's rows with what the Gram lacks there; one-way tables on the diagonal."""
+    count, stretch = released.rows, shown.stretch
+    lacking = codes.tables @ (released.gram - shown.gram) @ codes.tables.T * (stretch * count)
+    power = (codes.tables**2).sum(axis=1)
+    noise = np.outer(power, power) * (released.sigma * stretch * count) ** 2
+    last = len(codes.columns) - 1
+    label = last if codes.columns[-1].place < 0 else -1
+    if label >= 0:
+        own, root = codes.of(label), stretch**0.5
+        sums = (released.class_sums - shown.class_sums) @ codes.tables.T * (root * count)
+        lacking[own] = sums
+        noise[own] = power * (released.class_sigma * root * count) ** 2
+    expected = shown.tables * count
+    goal = expected.copy()
+    pairs = [p for p in combinations(range(len(codes.columns)), 2) if _is_used(codes, blocks, p, label)]
+    parts = [(codes.of(b), codes.of(a)) if b == label else (codes.of(a), codes.of(b)) for a, b in pairs]
+    noises = [noise[p] + _LEAST_NOISE * noise[p].max() for p in parts]
+    likely = [
+        evidence(lacking[p], expected[p], z) * ((z.shape[0] - 1) * (z.shape[1] - 1) / z.size)
+        for p, z in zip(parts, noises, strict=True)
+    ]
+    cells = sum((z.shape[0] - 1) * (z.shape[1] - 1) for z in noises)
+    common = sum(likely) * (_COMMON / max(cells, 1))
+    for (a, b), z, own_likely in zip(parts, noises, likely, strict=True):
+        goal[a, b] += signal(lacking[a, b], expected[a, b], z, own_likely + common)
+        goal[b, a] = goal[a, b].T
+    return np.maximum(goal, 0.0) / count
+
+
+def _is_used(codes: Codes, blocks: tuple[Block, ...], pair: tuple[int, int], label: int) -> bool:
+    """Whether the Gram tells of a pair; histograms by class know a category's table better."""
+    first, second = pair
+    if min(int(codes.starts[i + 1] - codes.starts[i]) for i in pair) < 2:
+        return False
+    return second != label or not blocks[codes.columns[first].place].is_levels

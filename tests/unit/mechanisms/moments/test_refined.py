@@ -1,0 +1,228 @@
+"""Rows of the moments synthesizer show the pair tables of their Gram: kinds of columns, the rule."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adumbra.data.sources import open_source
+from adumbra.mechanisms.moments import release as moments
+from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.design import design
+from adumbra.mechanisms.moments.plan import settle
+from adumbra.postprocess.moments import model as moments_model
+from adumbra.postprocess.moments.laws import _conditional
+from adumbra.postprocess.moments.tables import codes_of, measure
+from adumbra.relations import Neighbours, Unit
+from adumbra.schema.rules import Order
+from adumbra.schema.schema import Column, Kind, Schema
+from support.moments import items_schema, mixed_schema, mixed_table, numbers_schema, run
+
+NAMES = ("first", "second", "even", "two", "group")
+REPLACE = Neighbours.REPLACE_ONE
+LOUD = MomentsConfig(epsilon=100.0, delta=1e-6, numbers="bins")
+
+
+def crossed(rows=6000, seed=0):
+    """Two categories tied crosswise, a number that one of them decides and that is often missing."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, 5, rows)
+    second = np.where(rng.random(rows) < 0.9, (2 * first) % 5, rng.integers(0, 5, rows))
+    low = np.where(second % 2 == 0, 20, 60) + rng.integers(0, 15, rows)
+    is_missing = (first == 4) & (rng.random(rows) < 0.8)
+    names = np.array(list("abcde"), object)
+    columns = (
+        Column(name="first", kind=Kind.CATEGORY, categories=tuple("abcde")),
+        Column(name="second", kind=Kind.CATEGORY, categories=tuple("abcde")),
+        Column(name="low", kind=Kind.INTEGER, lower=0, upper=100, missing="null"),
+        Column(name="high", kind=Kind.INTEGER, lower=0, upper=200),
+        Column(name="even", kind=Kind.BOOLEAN),
+        Column(name="two", kind=Kind.INTEGER, lower=0, upper=1),
+        Column(name="group", kind=Kind.CATEGORY, categories=("x", "y", "z")),
+    )
+    table = pa.table(
+        {
+            "first": names[first],
+            "second": names[second],
+            "low": pa.array(low, mask=is_missing),
+            "high": low + rng.integers(0, 90, rows),
+            "even": first % 2 == 0,
+            "two": ((first + second) % 2).astype(np.int64),
+            "group": np.array(list("xyz"), object)[np.minimum(first // 2, 2)],
+        }
+    )
+    orders = (Order(lower="low", upper="high"),)
+    return table, Schema(columns=columns, unit=Unit.ROW, neighbours=REPLACE, constraints=orders)
+
+
+def distance(left, right, names):
+    """The total variation of a pair table."""
+    both = [
+        t.select(list(names)).to_pandas().astype(str).value_counts(normalize=True) for t in (left, right)
+    ]
+    return float(both[0].sub(both[1], fill_value=0.0).abs().sum() / 2.0)
+
+
+@pytest.fixture(scope="module", params=[None, "group"])
+def drawn(request):
+    table, schema = crossed()
+    schema = replace(schema, rows=table.num_rows, label=request.param)
+    draft = run(table, schema, LOUD)
+    return table, schema, draft, moments.model_of(settle(LOUD, schema), draft.arrays)
+
+
+def test_rows_show_pair_tables_that_a_normal_law_cannot(drawn):
+    table, _, draft, model = drawn
+    plain = moments_model.synthesize(replace(model, goal=None), table.num_rows, 0)
+    before, after = (
+        np.array([distance(table, made, pair) for pair in combinations(NAMES, 2)])
+        for made in (plain, draft.tables["data"])
+    )
+    assert after.max() < 0.05
+    assert after.mean() < 0.6 * before.mean()
+    for name in ("first", "second", "group"):
+        assert distance(table, draft.tables["data"], [name]) < 0.01
+
+
+def test_declared_orders_types_and_missing_values_survive_the_moves(drawn):
+    table, schema, draft, _ = drawn
+    data = draft.tables["data"]
+    assert data.column_names == list(schema.names)
+    frame = data.to_pandas()
+    both = frame[frame["low"].notna()]
+    assert (both["low"] <= both["high"]).all()
+    assert set(frame["two"]) == {0, 1}
+    assert frame["low"].dropna().between(0, 100).all()
+    real = table.to_pandas()
+    for level in ("a", "e"):
+        gap = frame["low"].isna()[frame["first"] == level].mean()
+        assert abs(gap - real["low"].isna()[real["first"] == level].mean()) < 0.06
+
+
+def test_rows_of_the_model_are_measured_as_private_rows_are(drawn):
+    """The Gram of coded rows is that of the same rows as a table, to the lattice's rounding."""
+    _, schema, draft, model = drawn
+    codes, blocks, radius = model.goal.codes, model.latent.blocks, float(draft.arrays["radius"][0])
+    free = replace(model, schema=replace(schema, constraints=(), rows=5000), goal=None)
+    rng = np.random.default_rng([7, 2, 0])
+    decoded = moments_model.sample(free.latent, 5000, rng)
+    rows = codes_of(codes, decoded, blocks)
+    shown = measure(codes, rows, radius, len(model.marginals.class_shares))
+    table = moments_model.synthesize(free, 5000, 7)
+    settled = settle(LOUD, schema)
+    lower = moments._label_lower(settled)
+    gram, _ = settled.parts.gram_of(len(model.centre.means))
+    total = gram.zero()
+    for batch in open_source(table, free.schema).batches(4096):
+        total = gram.add(total, moments.bounded_block(batch, model.design, model.centre, lower, radius))
+    (block,), cross, _ = gram.unpack(total * 2.0**gram.exponent)
+    assert np.allclose(block * radius**2 / 5000, shown.gram, atol=2e-3)
+    assert np.allclose(cross.T * radius / model.design.label_weight / 5000, shown.class_sums, atol=2e-3)
+
+
+def test_any_number_of_rows_and_any_seed_are_fine(drawn):
+    *_, model = drawn
+    assert [moments_model.synthesize(model, n, 1).num_rows for n in (1, 5000)] == [1, 5000]
+    first, second = (moments_model.synthesize(model, 400, seed) for seed in (1, 2))
+    assert not first.equals(second)
+    assert first.equals(moments_model.synthesize(model, 400, 1))
+
+
+def test_item_sets_show_their_pairs():
+    rng = np.random.default_rng(1)
+    kind = rng.integers(0, 3, 8000)
+    hits = rng.random((8000, 6)) < 0.15
+    hits[np.arange(8000), kind] = True
+    hits[np.arange(8000), (kind + 1) % 3] = False  # items that exclude one another
+    lists = pa.table({"items": [list(np.flatnonzero(row) + 1) for row in hits]})
+    schema = replace(items_schema(6), rows=8000)
+    draft = run(lists, schema, LOUD)
+    model = moments.model_of(settle(LOUD, schema), draft.arrays)
+    assert model.goal is not None
+
+    def pairs(table):
+        rows = np.zeros((table.num_rows, 7))
+        for place, items in enumerate(table["items"].to_pylist()):
+            rows[place, items] = 1.0
+        return (rows.T @ rows / table.num_rows)[1:, 1:]
+
+    plain = moments_model.synthesize(replace(model, goal=None), 8000, 0)
+    gaps = [np.abs(pairs(made) - pairs(lists)).max() for made in (plain, draft.tables["data"])]
+    assert gaps[1] < 0.5 * gaps[0]
+    assert gaps[1] < 0.01
+
+
+def test_which_tables_are_refined_is_public():
+    def rule(schema, **options):
+        decided = design(MomentsConfig(epsilon=1.0, **options), replace(schema, rows=20_000))
+        return decided.is_refined
+
+    assert rule(mixed_schema())
+    config = MomentsConfig(epsilon=1.0)
+    planned = settle(config, replace(mixed_schema(), rows=20_000)).plan
+    assert planned.details["refined"] is True
+    assert any("this costs no budget" in note for note in planned.notes)
+    assert not rule(mixed_schema(), numbers="scores")
+    assert not rule(numbers_schema(5))
+    assert rule(items_schema(100))
+    assert not rule(items_schema(300))  # a row would take columns x codes steps
+
+
+def test_the_first_release_of_a_small_table_has_noise_drawn_to_nothing():
+    """At a tiny budget the Gram is noise: rows keep what the model shows."""
+    table, schema = mixed_table(2000), replace(mixed_schema(), rows=2000)
+    config = MomentsConfig(epsilon=0.02, delta=1e-6, numbers="bins")
+    draft = run(table, schema, config)
+    model = moments.model_of(settle(config, schema), draft.arrays)
+    plain = moments_model.synthesize(replace(model, goal=None), 2000, 0)
+    assert distance(plain, draft.tables["data"], ["region", "job"]) < 0.08
+
+
+def test_columns_of_few_levels_keep_their_share_of_a_small_budget():
+    """The share was that of 16 cells whatever the columns: pairs of levels starved."""
+
+    def share(levels):
+        names = tuple(f"v{i}" for i in range(levels))
+        columns = tuple(Column(name=f"c{i}", kind=Kind.CATEGORY, categories=names) for i in range(12))
+        schema = Schema(columns=columns, unit=Unit.ROW, neighbours=REPLACE, rows=3000)
+        return design(MomentsConfig(epsilon=0.1), schema).shares[0]
+
+    few, middle, many = share(3), share(16), share(200)
+    assert few > 0.65 > 0.6 > middle > 0.1 > many > 0.0
+
+
+def test_a_category_that_drowns_is_drawn_to_the_uniform_law():
+    """It was projected noise: further from the data than a guess."""
+    rng = np.random.default_rng(2)
+    truth, sigma = np.array([260.0, 255.0, 250.0, 245.0, 240.0, 250.0]), 200.0
+    errors, guess = [], np.abs(truth / 1500.0 - 1.0 / 6.0).sum()
+    for _ in range(60):
+        noisy = (truth + sigma * rng.normal(size=6))[None]
+        law = _conditional(noisy, np.ones(1), 1500.0, sigma)[0]
+        assert np.isclose(law.sum(), 1.0)
+        errors.append(np.abs(law - truth / 1500.0).sum())
+    assert np.mean(errors) < 0.4  # projected alone: 0.56
+    assert guess < 0.05
+    sharp = np.array([[1400.0, 20.0, 20.0, 20.0, 20.0, 20.0]])
+    kept = _conditional(sharp, np.ones(1), 1500.0, 1.0)
+    assert np.allclose(kept, sharp / 1500.0, atol=1e-4)
+
+
+def test_classes_borrow_the_law_of_all_where_their_cells_drown():
+    """Five classes that hardly differ, and one cell where they do."""
+    rng = np.random.default_rng(3)
+    shares = np.full(5, 0.2)
+    truth = np.tile(np.array([400.0, 300.0, 200.0, 60.0, 40.0]), (5, 1))
+    truth[2] = [100.0, 600.0, 200.0, 60.0, 40.0]
+    errors = []
+    for _ in range(60):
+        law = _conditional(truth + 60.0 * rng.normal(size=(5, 5)), shares, 5000.0, 60.0)
+        assert np.allclose(law.sum(axis=1), 1.0)
+        errors.append(np.abs(law - truth / 1000.0).sum() / 10.0)
+    assert np.mean(errors) < 0.085  # by a fixed weight: 0.094
+    lonely = _conditional(
+        np.array([[50.0, 30.0, 20.0], [0.0, 0.0, 0.0]]), np.array([1.0, 0.0]), 100.0, 1.0
+    )
+    assert np.allclose(lonely.sum(axis=1), 1.0)

@@ -1,0 +1,114 @@
+"""Rows moved to show pair tables: the same bits everywhere, never worse, tables really shown."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from adumbra.postprocess.moments.bayes import evidence, signal
+from adumbra.postprocess.moments.refine import ONE_WAY, UNIT, one_hot, pair_tables, refine
+from adumbra.postprocess.moments.refine_loops import sweep_arrays, sweep_loops
+
+SIZES = (3, 2, 5, 4)
+STARTS = np.concatenate(([0], np.cumsum(SIZES)))
+
+
+def independent(rows, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.integers(0, size, rows) for size in SIZES], axis=1)
+
+
+def tied(rows, seed=1):
+    """Codes where no normal law would tie them: the first decides the third, crosswise."""
+    codes = independent(rows, seed)
+    codes[:, 2] = np.array([4, 0, 2])[codes[:, 0]]
+    codes[:, 3] = np.where(codes[:, 1] == 1, codes[:, 3] // 2, codes[:, 3])
+    return codes
+
+
+def loss(codes, wanted):
+    lacking = np.rint(wanted / UNIT) * UNIT - pair_tables(codes, STARTS)
+    single = np.diagonal(lacking)
+    apart = np.repeat(np.arange(4), SIZES)
+    pairs = lacking[apart[:, None] < apart[None]]
+    return float((pairs**2).sum() + ONE_WAY * (single**2).sum())
+
+
+def test_tables_count_every_pair_of_codes():
+    codes = independent(9000)
+    counted = pair_tables(codes, STARTS)
+    assert one_hot(codes, STARTS).sum(axis=1).tolist() == [4.0] * 9000
+    assert counted[0, 3] == np.sum((codes[:, 0] == 0) & (codes[:, 1] == 0))
+    assert np.diagonal(counted).sum() == 4 * 9000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_numba_numpy_and_the_plain_loop_give_the_same_rows(seed):
+    rng = np.random.default_rng(seed)
+    codes = independent(400, seed)
+    wanted = pair_tables(tied(400), STARTS) + rng.normal(scale=3.0, size=(14, 14))
+    wanted = np.maximum((wanted + wanted.T) / 2.0, 0.0)
+    found = [
+        refine(codes, STARTS, wanted, np.random.default_rng(5), engine=e) for e in ("numba", "numpy")
+    ]
+    assert np.array_equal(*found)
+    assert not np.array_equal(found[0], codes)
+    lacking = np.rint(wanted / UNIT) * UNIT - pair_tables(codes, STARTS)
+    for start, stop in itertools.pairwise(STARTS):
+        lacking[start:stop, start:stop] = 0.0
+    single = np.diagonal(wanted - pair_tables(codes, STARTS)).copy()
+    order, firsts = rng.permutation(400), rng.integers(0, 4, 400)
+    states = []
+    for sweep in (sweep_loops, sweep_arrays):
+        state = (codes.copy(), STARTS, lacking.copy(), single.copy(), ONE_WAY, order, firsts)
+        states.append((sweep(*state), state))
+    (one, left), (two, right) = states
+    assert one == two > 0
+    assert all(np.array_equal(left[k], right[k]) for k in (0, 2, 3))
+
+
+def test_every_move_lowers_the_loss_and_a_table_that_can_be_shown_is():
+    codes, goal = independent(2000), tied(2000)
+    wanted = pair_tables(goal, STARTS)
+    moved = refine(codes, STARTS, wanted, np.random.default_rng(0))
+    assert loss(moved, wanted) < 0.01 * loss(codes, wanted)
+    gap = np.abs(pair_tables(moved, STARTS)[:3, 5:10] - wanted[:3, 5:10]).sum() / 2000
+    assert gap < 0.05 < np.abs(pair_tables(codes, STARTS)[:3, 5:10] - wanted[:3, 5:10]).sum() / 2000
+    rng = np.random.default_rng(1)
+    noisy = np.maximum(wanted + rng.normal(scale=40.0, size=wanted.shape), 0.0)
+    noisy = (noisy + noisy.T) / 2.0  # no rows show this
+    before = loss(moved, noisy)
+    for seed in range(3):
+        moved = refine(moved, STARTS, noisy, np.random.default_rng(seed))
+        after = loss(moved, noisy)
+        assert after <= before
+        before = after
+
+
+def test_rows_that_show_their_tables_stay():
+    codes = independent(500)
+    assert np.array_equal(
+        refine(codes, STARTS, pair_tables(codes, STARTS), np.random.default_rng(0)), codes
+    )
+
+
+def test_noise_is_drawn_to_nothing_and_signal_is_kept():
+    rng = np.random.default_rng(3)
+    expected, noise = np.full((20, 20), 50.0), np.full((20, 20), 9.0)
+    alone = 3.0 * rng.normal(size=(20, 20))
+    kept = signal(alone, expected, noise, evidence(alone, expected, noise))
+    assert np.linalg.norm(kept) < 0.25 * np.linalg.norm(alone)
+    truth = 30.0 * rng.normal(size=(20, 20))
+    kept = signal(truth + alone, expected, noise, evidence(truth + alone, expected, noise))
+    assert np.linalg.norm(kept - truth) < 1.05 * np.linalg.norm(alone)
+    assert np.linalg.norm(kept) > 0.9 * np.linalg.norm(truth)
+
+
+def test_signals_that_grow_with_the_expected_count_are_found_where_they_are():
+    rng = np.random.default_rng(4)
+    expected = np.array([1.0] * 90 + [2000.0] * 10)
+    noise = np.full(100, 25.0)
+    truth = rng.normal(size=100) * np.sqrt(expected)
+    seen = truth + 5.0 * rng.normal(size=100)
+    kept = signal(seen, expected, noise, evidence(seen, expected, noise))
+    assert np.linalg.norm(kept - truth) < 0.6 * np.linalg.norm(seen - truth)
