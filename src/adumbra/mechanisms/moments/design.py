@@ -25,8 +25,10 @@ QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its exp
 MOST_BINNED = 16  # numbers are cut into bins beside as many categories, if at most this many ...
 BINNED_NOISE = 8.0  # ... and the noise of a pair's cell is below this many times its expected count
 CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
-MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved
 NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the trace
+PAIR_EDGES = (0.005, 0.001)  # the same for pairs of levels alone, whose rows are moved to show the Gram
+MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved ...
+REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of its trace
 
 
 def design(config: MomentsConfig, schema: Schema) -> Design:
@@ -57,13 +59,15 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         label_units=round(weight * 2**ROW_BITS),
         quantile=CLIP_QUANTILES[0],
     )
-    decided = replace(decided, is_refined=_is_refined(decided))
     edge = relative_edge(config, decided, decided.widest())
-    return replace(decided, quantile=CLIP_QUANTILES[sum(edge <= limit for limit in NOISY_EDGES)])
+    decided = replace(decided, is_refined=edge <= REFINED_EDGE and _is_coded(decided))
+    is_paired = decided.is_refined and not any(f.is_levels for f in features)
+    edges = PAIR_EDGES if is_paired else NOISY_EDGES
+    return replace(decided, quantile=CLIP_QUANTILES[sum(edge <= limit for limit in edges)])
 
 
-def _is_refined(decided: Design) -> bool:
-    """Whether drawn rows are moved to show pair tables: columns are codes, and a row takes little."""
+def _is_coded(decided: Design) -> bool:
+    """Whether values of drawn rows can be moved: every column has codes, and a row takes little."""
     is_coded = all(f.is_levels or f.cells == 2 for f in decided.features)
     columns = len(decided.columns) + (decided.label is not None)
     codes = sum(f.counted for f in decided.columns) + decided.classes

@@ -154,15 +154,9 @@ def _goal(
     codes = read_codes(found.design, found.centre, model.blocks, marginals.class_shares)
     drawn = sample(model, _GOAL_ROWS, np.random.default_rng([seed, 3]))
     rows = codes_of(codes, drawn, model.blocks)
-    shown = measure(codes, rows, gram.radius, len(marginals.class_shares))
-    released = Released(
-        rows=marginals.rows,
-        gram=gram.blocks[0] / marginals.rows,
-        class_sums=gram.class_sums / marginals.rows,
-        sigma=gram.sigma / marginals.rows,
-        class_sigma=gram.class_sigma / marginals.rows,
-    )
-    return Goal(codes, wanted_tables(codes, model.blocks, shown, released))
+    count = marginals.rows
+    released = Released(count, gram.blocks[0] / count, gram.sigma / count)
+    return Goal(codes, wanted_tables(codes, measure(codes, rows, gram.radius), released))
 
 
 def _rounds(blocks: tuple[Block, ...], width: int) -> int:

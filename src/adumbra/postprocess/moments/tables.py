@@ -45,6 +45,10 @@ class Codes:
         """The codes of one column."""
         return slice(int(self.starts[index]), int(self.starts[index + 1]))
 
+    def size(self, index: int) -> int:
+        """How many codes one column has."""
+        return int(self.starts[index + 1] - self.starts[index])
+
 
 def read_codes(design: Design, centre: Centre, blocks: tuple[Block, ...], shares: Array) -> Codes:
     """Codes of every column, with what they are in the Gram."""
@@ -108,22 +112,17 @@ def two_levels(order: Ints, shares: Array) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What rows of the model show of the released sums, a row in the mean."""
+    """What rows of the model show of the released sums, per row."""
 
     tables: Array
     gram: Array
-    class_sums: Array
     stretch: float  # what clipping takes from the trace
 
 
-def measure(codes: Codes, rows: Ints, radius: float, classes: int) -> Shown:
+def measure(codes: Codes, rows: Ints, radius: float) -> Shown:
     """Tables and clipped Gram of coded rows, as those of private rows were taken."""
     width, columns = codes.encoded.shape
-    tables, gram, sums = (
-        np.zeros((width, width)),
-        np.zeros((columns, columns)),
-        np.zeros((classes, columns)),
-    )
+    tables, gram = np.zeros((width, width)), np.zeros((columns, columns))
     whole = 0.0
     for start in range(0, len(rows), _CHUNK):
         hits = one_hot(rows[start : start + _CHUNK], codes.starts)
@@ -133,41 +132,34 @@ def measure(codes: Codes, rows: Ints, radius: float, classes: int) -> Shown:
         whole += float(squares.sum())
         encoded *= np.minimum(1.0, radius / np.sqrt(np.maximum(squares, 1e-300)))[:, None]
         gram += encoded.T @ encoded
-        labels = hits[:, -classes:] if codes.columns[-1].place < 0 else np.ones((len(hits), 1))
-        sums += labels.T @ encoded
     count = max(len(rows), 1)
     stretch = min(max(whole / max(float(np.trace(gram)), 1e-9), 1.0), _MOST_STRETCH)
-    return Shown(tables / count, gram / count, sums / count, stretch)
+    return Shown(tables / count, gram / count, stretch)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Released:
-    """The Gram as it was released, over the number of rows, with its noise."""
+    """The Gram as it was released, per row, with the standard deviation of an entry off its diagonal."""
 
     rows: float
     gram: Array
-    class_sums: Array
-    sigma: float  # of an entry of the Gram
-    class_sigma: float
+    sigma: float
 
 
-def wanted_tables(codes: Codes, blocks: tuple[Block, ...], shown: Shown, released: Released) -> Array:
-    """The tables of a model's rows with what the Gram lacks there; one-way tables on the diagonal."""
+def wanted_tables(codes: Codes, shown: Shown, released: Released) -> Array:
+    """The tables of a model's rows with what the Gram has beyond them; one-way tables on the diagonal.
+
+    Tables with the class stay as the model shows them: it knows them from histograms by class, and from
+    class sums that were shrunk along the covariance, which pair by pair would be noisier.
+    """
     count, stretch = released.rows, shown.stretch
     lacking = codes.tables @ (released.gram - shown.gram) @ codes.tables.T * (stretch * count)
     power = (codes.tables**2).sum(axis=1)
     noise = np.outer(power, power) * (released.sigma * stretch * count) ** 2
-    last = len(codes.columns) - 1
-    label = last if codes.columns[-1].place < 0 else -1
-    if label >= 0:
-        own, root = codes.of(label), stretch**0.5
-        sums = (released.class_sums - shown.class_sums) @ codes.tables.T * (root * count)
-        lacking[own] = sums
-        noise[own] = power * (released.class_sigma * root * count) ** 2
     expected = shown.tables * count
     goal = expected.copy()
-    pairs = [p for p in combinations(range(len(codes.columns)), 2) if _is_used(codes, blocks, p, label)]
-    parts = [(codes.of(b), codes.of(a)) if b == label else (codes.of(a), codes.of(b)) for a, b in pairs]
+    used = [i for i, c in enumerate(codes.columns) if c.place >= 0 and codes.size(i) > 1]
+    parts = [(codes.of(a), codes.of(b)) for a, b in combinations(used, 2)]
     noises = [noise[p] + _LEAST_NOISE * noise[p].max() for p in parts]
     likely = [
         evidence(lacking[p], expected[p], z) * ((z.shape[0] - 1) * (z.shape[1] - 1) / z.size)
@@ -175,15 +167,7 @@ def wanted_tables(codes: Codes, blocks: tuple[Block, ...], shown: Shown, release
     ]
     cells = sum((z.shape[0] - 1) * (z.shape[1] - 1) for z in noises)
     common = sum(likely) * (_COMMON / max(cells, 1))
-    for (a, b), z, own_likely in zip(parts, noises, likely, strict=True):
-        goal[a, b] += signal(lacking[a, b], expected[a, b], z, own_likely + common)
+    for (a, b), z, own in zip(parts, noises, likely, strict=True):
+        goal[a, b] += signal(lacking[a, b], expected[a, b], z, own + common)
         goal[b, a] = goal[a, b].T
     return np.maximum(goal, 0.0) / count
-
-
-def _is_used(codes: Codes, blocks: tuple[Block, ...], pair: tuple[int, int], label: int) -> bool:
-    """Whether the Gram tells of a pair; histograms by class know a category's table better."""
-    first, second = pair
-    if min(int(codes.starts[i + 1] - codes.starts[i]) for i in pair) < 2:
-        return False
-    return second != label or not blocks[codes.columns[first].place].is_levels
