@@ -11,6 +11,7 @@ from adumbra.mechanisms.box_release import (
     require_rows_unit,
 )
 from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.magnitudes import require_magnitudes
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.guarantee import promise
@@ -23,6 +24,7 @@ METHOD = "lda"
 def settle(config: LDAConfig, schema: Schema) -> Settled[LDAConfig, MomentParts]:
     """The public encoding and the noise of the moments; refuses what has no proof."""
     require_rows_unit(schema, "LDA publishing")
+    require_magnitudes(schema)
     require(schema.label is not None, "label is absent: LDA needs classes; declare one in [table]")
     schema.require_filled("LDA publishing")
     encoder = Encoder(schema)

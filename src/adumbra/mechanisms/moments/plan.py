@@ -22,6 +22,7 @@ from adumbra.mechanisms.base import (
     calibrate_gaussian,
     calibrate_laplace,
 )
+from adumbra.mechanisms.magnitudes import require_magnitudes
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import BLOCK_WIDTH, RADIUS_CELLS, ROWS_GUESS, design
 from adumbra.numerics import ROW_BITS, figure_upper, round_up, sqrt_upper
@@ -301,6 +302,7 @@ def calibrate_gram(gram: BlockGram, schema: Schema, amount: float, *, is_pure: b
 
 def settle(config: MomentsConfig, schema: Schema) -> Settled[MomentsConfig, Parts]:
     """Every public decision: cells, shares of the budget, noise; refuses what has no proof."""
+    require_magnitudes(schema)
     if schema.neighbours is Neighbours.ADD_REMOVE:
         rows_to_draw(config, None)
     decided, is_pure = design(config, schema), config.delta == 0

@@ -6,6 +6,7 @@ from adumbra.data.encode import Encoder
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Noise, Plan, Settled
 from adumbra.mechanisms.box_release import PURPOSE, MomentParts, calibrate_moments, require_rows_unit
+from adumbra.mechanisms.magnitudes import require_magnitudes
 from adumbra.mechanisms.pca.config import PCAConfig, budget_parts
 from adumbra.mechanisms.pca.forecast import moment_expectations, row_expectations
 from adumbra.mechanisms.pca.rows import ROWS
@@ -19,6 +20,7 @@ METHOD = "pca"
 def settle(config: PCAConfig, schema: Schema) -> Settled[PCAConfig, MomentParts]:
     """The public encoding (a label is a column like any other) and the noise of the moments."""
     require_rows_unit(schema, "PCA publishing")
+    require_magnitudes(schema)
     if schema.neighbours is Neighbours.ADD_REMOVE and config.output == "rows":
         raise Unsupported(
             "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one, "

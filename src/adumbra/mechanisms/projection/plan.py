@@ -17,6 +17,7 @@ import numpy as np
 
 from adumbra.matrices import ProjectionMatrix, clip_radius, matrix_from_words, public_matrix
 from adumbra.mechanisms.base import Calibrated, Plan, Settled, calibrate_gaussian, calibrate_laplace
+from adumbra.mechanisms.magnitudes import require_magnitudes
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.forecast import forecast
 from adumbra.mechanisms.projection.rows import (
@@ -105,6 +106,7 @@ def calibrate_gaussian_rows(
 
 def settle_dppro(config: DPProConfig, schema: Schema) -> Settled[DPProConfig, DPProParts]:
     """The space of rows, the public matrix and the noise; refuses what has no proof."""
+    require_magnitudes(schema, config.row_norm)
     space = row_space(schema, config.row_norm)
     matrix = public_projection(config, space)
     noise = calibrate_gaussian_rows(config, space, matrix)
@@ -218,6 +220,7 @@ def _unclipped(
 
 def settle_jl_laplace(config: JLLaplaceConfig, schema: Schema) -> Settled[JLLaplaceConfig, RowSpace]:
     """The space of rows and what a matrix of the same law costs; the secret matrix is drawn later."""
+    require_magnitudes(schema, config.row_norm)
     space = row_space(schema, config.row_norm)
     return Settled(config=config, schema=schema, plan=_jl_laplace_plan(config, space), parts=space)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Plan, Settled
+from adumbra.mechanisms.magnitudes import require_magnitudes
 from adumbra.mechanisms.ron_gauss.choice import (
     best_components,
     best_covariance,
@@ -41,6 +42,7 @@ def settle(config: RONGaussConfig, schema: Schema) -> Settled[RONGaussConfig, Pa
     """The public shape of the model and every noise scale, before anything is read."""
     if schema.unit is not Unit.ROW:
         raise Unsupported(f"unit={schema.unit}: RON-Gauss clips whole rows; declare unit='row'")
+    require_magnitudes(schema, config.row_norm)
     space = space_of(
         schema,
         mode=config.mode,
