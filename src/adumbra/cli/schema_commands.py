@@ -14,13 +14,24 @@ app = typer.Typer(help="Write and check schemas.", no_args_is_help=True)
 
 
 @app.command()
-def draft(
+def draft(  # noqa: PLR0913 - one argument a flag
     data: Annotated[str, typer.Argument(help="A file, a folder or a quoted glob.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write here, not to the screen.")
     ] = None,
+    codebook: Annotated[
+        Path | None,
+        typer.Option(
+            "--codebook",
+            help="Take kinds, bounds and categories from a public codebook: CSV, Frictionless, "
+            "JSON Schema or DDI (its statistics are not read).",
+        ),
+    ] = None,
     *,
     header: Header = False,
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Keep what looks like an identifier or free text.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Draft a schema from column names and storage types; values and statistics are never read.
@@ -29,19 +40,28 @@ def draft(
     """
     from adumbra.cli.flags import warn_of_values
     from adumbra.data.sources import describe, is_csv
+    from adumbra.schema.codebook import read_codebook
+    from adumbra.schema.todo import to_do
     from adumbra.schema.writing import draft_schema
 
     if out is not None:
         require_new_file("out", out, force=force)
     columns = describe(data, header=header)[0][1]
-    text = draft_schema(columns, header=True if is_csv(data) else None)
+    book = None if codebook is None else read_codebook(codebook)
+    text = draft_schema(
+        columns,
+        header=True if is_csv(data) else None,
+        codebook=book,
+        source="" if codebook is None else f"codebook {codebook.name}",
+        keep_all=keep_all,
+    )
     if is_csv(data):
         warn_of_values([name for name, _ in columns])
     if out is None:
         typer.echo(text, nl=False)
         return
     out.write_text(text, encoding="utf-8")
-    typer.echo(f"{out}: drafted; replace every TODO, then run: adumbra schema check {out} {data}")
+    typer.echo(f"{out}: drafted; {to_do(text)}, then run: adumbra schema check {out} {data}")
 
 
 @app.command()
@@ -61,17 +81,22 @@ def check(  # noqa: PLR0913 - one argument a flag
     """Say every fault of a schema at once; with DATA, compare names, types, public row count."""
     from adumbra.cli.flags import fit_words, say_notes, undeclared
     from adumbra.errors import SchemaError, require
+    from adumbra.schema.todo import count_todos, text_of, to_do
 
     if expanded is not None:
         require_new_file("expanded", expanded, force=force)
     try:
         declared = read_schema(schema, header=header)
         if data is not None:
+            _warn_of_patterns(declared, data)
             declared = _compare(declared, data, schema)
     except SchemaError as problem:
         if as_json:
-            _print_json({"schema": str(schema), "faults": list(problem.faults)})
+            left = count_todos(text_of(schema))
+            _print_json({"schema": str(schema), "faults": list(problem.faults), "to_do": left})
             raise typer.Exit(problem.exit_code) from None
+        if count_todos(text_of(schema)):
+            typer.echo(f"{schema}: {to_do(text_of(schema))}")
         raise
     if expanded is not None:
         require(
@@ -140,6 +165,18 @@ def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
     except InvalidInput as problem:
         raise SchemaError((f"{path}: {problem}",)) from problem
     return fitted
+
+
+def _warn_of_patterns(declared: "Schema", data: str) -> None:
+    """Warn, on stderr, of patterns that take more than they seem to; names must be public for it."""
+    from adumbra.data.sources import fields_by, is_csv
+    from adumbra.schema.suspects import wide_patterns
+
+    if not declared.patterns or (is_csv(data) and declared.header is not True):
+        return
+    names = [name for _, fields in fields_by(data, declared)[:1] for name, _ in fields]
+    for sentence in wide_patterns(declared, names):
+        typer.echo(f"warning: {sentence}", err=True)
 
 
 def _print_json(facts: dict[str, object]) -> None:

@@ -19,7 +19,7 @@ TODO = "TODO"  # the placeholder of a draft
 MOST_COLUMNS = 100_000
 SAME_FAULTS = 5  # from more lines than these the same fault is told once
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
-_COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing", "cast")
+_COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing", "cast", "source")
 _NEW = ("rules", "derived")  # of the second format
 _FIELDS = {
     "": ("format", "table", "columns", "groups", "items", "constraints", *_NEW),
@@ -164,14 +164,16 @@ def parse_schema(text: str, filename: str) -> Schema:
     faults = _Faults(filename, find_lines(text))
     top = _Table(document, (), faults)
     top.refuse_unknown()
+    columns, patterns, names = _read_columns(top)
     form = top.get("format", str, needed=True)
     if form not in (None, FORMAT, FIRST_FORMAT):
         top.fault("format", f"format={form!r}: must be {FORMAT!r} or {FIRST_FORMAT!r}")
     if form == FIRST_FORMAT:
+        if any(column.source for column in (*columns, *(one.template for one in patterns))):
+            top.fault("format", f"source: needs format={FORMAT!r}; run `adumbra schema upgrade` on it")
         for name in set(document) & set(_NEW):
             top.fault(name, f"{name}: needs format={FORMAT!r}; run `adumbra schema upgrade` on the file")
     items = _read_items(top)
-    columns, patterns, names = _read_columns(top)
     declared, declared_by = _read_table(top, names, is_open=bool(patterns))
     for name, message in declared.faults():
         faults.add((name,) if name in ("columns", "items") else ("table", name), message)
@@ -388,6 +390,7 @@ def _read_column(entry: _Table, name: str) -> Column | None:
         categories=tuple(categories),
         missing=missing,
         cast=is_cast or False,
+        source=entry.get("source", str) or "",
     )
     faults = declared.faults()
     for field_name, message in faults:

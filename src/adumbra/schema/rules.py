@@ -42,6 +42,7 @@ class Declaration:
     categories: tuple[str, ...] = ()
     missing: Missing = None
     cast: bool = False  # any stored type that can be read will do
+    source: str = ""  # where the facts of this column come from, if not from `declared_by`
 
     @property
     def is_numeric(self) -> bool:

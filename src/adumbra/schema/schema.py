@@ -106,7 +106,8 @@ class Column(Declaration):
             given["categories"] = list(self.categories)
         if self.missing is not None:
             given["missing"] = self.missing
-        return {**given, "cast": True} if self.cast else given
+        given |= {"cast": True} if self.cast else {}
+        return given | ({"source": self.source} if self.source else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +286,9 @@ class Schema:
     @property
     def format(self) -> str:
         """The first format that can say all this: a schema of the first keeps its digest."""
-        return FORMAT if self.rules or self.derived else FIRST_FORMAT
+        templates = (pattern.template for pattern in self.patterns)
+        named = any(column.source for column in (*self.columns, *templates))
+        return FORMAT if self.rules or self.derived or named else FIRST_FORMAT
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON (RFC 8785) of `facts`."""

@@ -3,13 +3,14 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import pyarrow as pa
 
 from adumbra.schema.reading import TODO
 from adumbra.schema.schema import FORMAT, Schema
+from adumbra.schema.suspects import suspect
 
 
 # Storage types of columns: public facts of a file or frame, which hold no value of a row.
@@ -73,9 +74,19 @@ def write_schema(schema: Schema) -> str:
 
 
 def draft_schema(
-    columns: Sequence[tuple[str, pa.DataType | None]], *, header: bool | None = None
+    columns: Sequence[tuple[str, pa.DataType | None]],
+    *,
+    header: bool | None = None,
+    codebook: Mapping[str, Fields] | None = None,
+    source: str = "",
+    keep_all: bool = False,
 ) -> str:
-    """A schema to fill in, from names and storage types (None: text, whose types are not declared)."""
+    """A schema to fill in, from names and storage types (None: text, whose types are not declared).
+
+    A codebook's entries are taken as they are, and name their source. What looks like an identifier or
+    free text is left out, unless the codebook declares its values or `keep_all` is set.
+    """
+    book = codebook or {}
     notes = [f"# {note}\n" for note in _name_notes([name for name, _ in columns])]
     once = dict[str, pa.DataType | None]()
     for name, storage in columns:
@@ -85,15 +96,23 @@ def draft_schema(
     if item_columns and len(item_columns) == len(columns):
         body = [_section("[items]", {"column": item_columns[0], "universe": TODO})]
     else:
-        body = [
-            f"# column {_value(name)} of type {storage} is left out; {_left_out(storage)}\n"
-            for name, storage in columns
-            if _draft_fields(name, storage) is None
-        ]
-        drafts = (_draft_fields(name, storage) for name, storage in columns)
-        body += _column_sections((fields for fields in drafts if fields is not None), is_draft=True)
-    fields: Fields = {"unit": TODO, "neighbours": TODO, "declared_by": TODO}
-    table = _section("[table]", fields if header is None else {**fields, "header": header})
+        kept: list[Fields] = []
+        body = []
+        for name, storage in columns:
+            fields = _known_fields(name, storage, book.get(name, {}), source)
+            is_known = fields is not None and not _todos(fields)
+            looks = None if keep_all or is_known else suspect(name, storage)
+            if looks is not None:
+                remedy = "to keep it, declare it by hand or draft with --keep-all"
+                body.append(f"# column {_value(name)} is left out: it looks like {looks}; {remedy}\n")
+            elif fields is None:
+                rule = f"of type {storage} is left out; {_left_out(storage)}"
+                body.append(f"# column {_value(name)} {rule}\n")
+            else:
+                kept.append(fields)
+        body += _column_sections(kept, is_draft=True)
+    head: Fields = {"unit": TODO, "neighbours": TODO, "declared_by": TODO}
+    table = _section("[table]", head if header is None else {**head, "header": header})
     choices = '# label = "..."   the column to predict, if any\n# rows = ...      if n is public\n'
     return "\n".join([f"{_HEAD}format = {_value(FORMAT)}\n", table + choices, *notes, *body])
 
@@ -111,6 +130,23 @@ def delimiter_hint(names: list[str]) -> list[str]:
     if len(names) != 1 or not any(sign in names[0] for sign in ";\t|,"):
         return []
     return ["the first line has one field only; delimiters are commas (.csv) or tabs (.tsv)"]
+
+
+def _known_fields(name: str, storage: pa.DataType | None, entry: Fields, source: str) -> Fields | None:
+    """The fields of a column: those of the codebook, then what its storage type tells."""
+    if "kind" not in entry:
+        return _draft_fields(name, storage)
+    fields: Fields = {"name": name, **entry}
+    if entry["kind"] in ("number", "integer"):
+        fields |= {end: entry.get(end, TODO) for end in ("lower", "upper")}
+    if entry["kind"] == "category":
+        fields.setdefault("categories", [TODO])
+    return {**fields, "source": source} if source else fields
+
+
+def _todos(fields: Fields) -> int:
+    """How many values of a draft's column are left to declare."""
+    return sum(value in (TODO, [TODO]) for value in fields.values())
 
 
 def _draft_fields(name: str, storage: pa.DataType | None) -> Fields | None:
@@ -150,10 +186,20 @@ def _column_sections(columns: Iterable[Fields], *, is_draft: bool = False) -> It
         for title, names in _ranges([str(member["name"]) for member in members]):
             if title is not None:
                 yield _section("[[groups]]", {"match": title, **fields})
-            elif len(names) > 1 and not is_draft:
+            elif len(names) > 1 and not (is_draft and _todos(fields)):
                 yield _section("[[groups]]", {"names": names, **fields})
             else:
-                yield from (_section("[[columns]]", {"name": name, **fields}) for name in names)
+                yield from (_column_section({"name": name, **fields}) for name in names)
+
+
+def _column_section(fields: Fields) -> str:
+    """One column; where its kind is open, with the kinds that fit and the lines that each needs."""
+    section = _section("[[columns]]", fields)
+    if fields.get("kind") != TODO:
+        return section
+    kinds = "# kind: number or integer (keep lower and upper), category (keep categories), boolean\n"
+    lines = f"lower = {_value(TODO)}\nupper = {_value(TODO)}\ncategories = {_value([TODO])}\n"
+    return section + kinds + "".join(f"# {line}\n" for line in lines.splitlines())
 
 
 def _spec(fields: Fields) -> Fields:

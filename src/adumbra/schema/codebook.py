@@ -1,0 +1,183 @@
+"""What a codebook declares of columns: kinds, bounds and categories, never a statistic of the data.
+
+    CSV                 name, kind, lower, upper, categories (a|b|c), missing; nothing else is read
+    Frictionless        fields with type and constraints (minimum, maximum, enum)
+    JSON Schema         properties with type, minimum, maximum, enum
+    DDI codebook (XML)  var with valrng and catgry; sumStat and catStat are statistics and are not read
+
+`@ages` and the like, in the categories of a CSV codebook, name a list of `builtin.py`.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from adumbra.errors import InvalidInput, require
+from adumbra.schema.builtin import BUILTIN
+
+Entry = dict[str, object]
+MOST_BYTES = 64 * 2**20
+_KINDS = {
+    "number": "number numeric float double decimal real",
+    "integer": "integer int whole",
+    "category": "category categorical string text enum factor code nominal ordinal",
+    "boolean": "boolean bool logical",
+}
+_KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+_HEADS = {
+    "name": ("name", "column", "variable", "field"),
+    "kind": ("kind", "type"),
+    "lower": ("lower", "minimum"),
+    "upper": ("upper", "maximum"),
+    "categories": ("categories", "levels", "values", "codes", "enum"),
+    "missing": ("missing",),
+}
+
+
+def read_codebook(path: Path) -> dict[str, Entry]:
+    """What the file declares, by column name; raises InvalidInput where it is no codebook."""
+    try:
+        require(path.stat().st_size <= MOST_BYTES, f"codebook={path.name!r}: is larger than 64 MiB")
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(f"codebook={path.name!r}: is no UTF-8 file; check the path") from None
+    kind = path.suffix.lower()
+    readers = {".csv": _csv_entries, ".json": _json_entries, ".xml": _ddi_entries}
+    known = "a CSV table, Frictionless or JSON Schema (.json), or DDI (.xml)"
+    require(kind in readers, f"codebook={path.name!r}: must be {known}")
+    try:
+        entries = dict(readers[kind](text))
+    except InvalidInput as problem:
+        raise InvalidInput(f"codebook={path.name!r}: {problem}") from None
+    except (ValueError, TypeError, AttributeError, KeyError, csv.Error, ET.ParseError):
+        raise InvalidInput(f"codebook={path.name!r}: cannot be read as {known}") from None
+    require(bool(entries), f"codebook={path.name!r}: declares no column; it must be {known}")
+    return entries
+
+
+def _csv_entries(text: str) -> Iterator[tuple[str, Entry]]:
+    rows = csv.DictReader(io.StringIO(text))
+    heads = [str(head).strip().lower() for head in rows.fieldnames or ()]
+    place = {
+        field: next((heads.index(word) for word in words if word in heads), None)
+        for field, words in _HEADS.items()
+    }
+    require(place["name"] is not None, "its first line names no column `name`")
+    names = list(rows.fieldnames or ())
+    for row in rows:
+        cells = {field: (row[names[at]] or "").strip() for field, at in place.items() if at is not None}
+        entry = _entry(cells.get("kind", ""), _levels(cells.get("categories", "")))
+        for end in ("lower", "upper"):
+            if "kind" in entry or not cells.get("kind"):  # dates and the like have no number as bound
+                _put_bound(entry, end, cells.get(end, ""))
+        entry = _named_list(entry, cells.get("categories", ""))
+        word = cells.get("missing", "")
+        if word and (word == "null" or entry.get("kind") == "category"):
+            entry = {**entry, "missing": word}
+        if cells["name"]:
+            yield cells["name"], entry
+
+
+def _named_list(entry: Entry, cell: str) -> Entry:
+    """An entry with the list that the cell names."""
+    if not cell.startswith("@"):
+        return entry
+    known = ", ".join(f"@{name}" for name in BUILTIN)
+    require(cell[1:] in BUILTIN, f"{cell[:40]!r}: is no built-in list; known are {known}")
+    return dict(BUILTIN[cell[1:]])
+
+
+def _levels(cell: str) -> list[str]:
+    parts = [part.strip() for part in re.split(r"\s*\|\s*", cell)] if cell[:1] != "@" else []
+    return [part for part in parts if part]
+
+
+def _entry(kind: str, levels: list[str]) -> Entry:
+    """Kind and categories; a list of values makes a category, whatever its values look like."""
+    levels = list(dict.fromkeys(levels))
+    if levels:
+        return {"kind": "category", "categories": levels}
+    found = _KIND_OF.get(kind.strip().lower())
+    return {"kind": found} if found else {}
+
+
+def _put_bound(entry: Entry, end: str, value: object) -> None:
+    """A finite bound of a number, whole for an integer; anything else is left to be declared."""
+    is_number = entry.get("kind", "number") in ("number", "integer")
+    if not is_number or value in ("", None) or isinstance(value, bool):
+        return
+    try:
+        number = float(str(value))
+    except ValueError:
+        return
+    if math.isfinite(number):
+        entry.setdefault("kind", "number")
+        is_whole = number == int(number) and entry["kind"] == "integer"
+        entry[end] = int(number) if is_whole else number
+
+
+def _json_entries(text: str) -> Iterator[tuple[str, Entry]]:
+    document = json.loads(text)
+    if "properties" in document:
+        for name, given in document["properties"].items():
+            yield str(name), _typed(given, given)
+        return
+    tables = [document, *(one.get("schema", {}) for one in document.get("resources", ()))]
+    for table in tables:
+        for given in table.get("fields", ()) if isinstance(table, Mapping) else ():
+            yield str(given["name"]), _typed(given, given.get("constraints", {}))
+
+
+def _typed(given: Mapping[str, Any], limits: Mapping[str, Any]) -> Entry:
+    types = given.get("type", "")
+    types = types if isinstance(types, list) else [types]
+    kind = next((str(one) for one in types if one != "null"), "")
+    levels = [_text(one) for one in limits.get("enum", ()) if one is not None]
+    if kind == "boolean":
+        return {"kind": "boolean"}
+    entry = _entry(kind, levels)
+    if "kind" in entry or not kind:
+        _put_bound(entry, "lower", limits.get("minimum"))
+        _put_bound(entry, "upper", limits.get("maximum"))
+    return entry
+
+
+def _text(value: object) -> str:
+    """A listed value as a category's text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _ddi_entries(text: str) -> Iterator[tuple[str, Entry]]:
+    require("<!" not in re.sub(r"<!--.*?-->|<!\[CDATA\[", "", text, flags=re.DOTALL), "holds a DOCTYPE")
+    root = ET.fromstring(text)  # noqa: S314 - without a DOCTYPE there are no entities
+    for var in root.iter():
+        if _tag(var) != "var" or not var.get("name"):
+            continue
+        levels = [
+            (part.text or "").strip()
+            for category in var
+            if _tag(category) == "catgry" and category.get("missing", "N").upper() != "Y"
+            for part in category
+            if _tag(part) == "catValu"
+        ]
+        shape = next((one for one in var if _tag(one) == "varFormat"), None)
+        is_numeric = shape is not None and shape.get("type") == "numeric"
+        decimals = var.get("dcml", "")
+        kind = ("integer" if decimals == "0" else "number") if is_numeric else "category"
+        entry = _entry("" if shape is None else kind, [one for one in levels if one])
+        for limits in (one for part in var if _tag(part) == "valrng" for one in part):
+            if _tag(limits) == "range":
+                _put_bound(entry, "lower", limits.get("min"))
+                _put_bound(entry, "upper", limits.get("max"))
+        yield str(var.get("name")), entry
+
+
+def _tag(element: ET.Element) -> str:
+    """The name without its namespace."""
+    return str(element.tag).rsplit("}", maxsplit=1)[-1]
