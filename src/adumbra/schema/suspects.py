@@ -42,18 +42,22 @@ def _has(words: list[str], known: str) -> bool:
 
 
 def wide_patterns(schema: Schema, names: Sequence[str]) -> list[str]:
-    """A sentence per pattern `prefix*` that takes names of another shape beside numbered ones."""
+    """A sentence per pattern `prefix*` that takes names of another shape beside numbered ones.
+
+    It quotes no name: a first line that was declared by mistake may be a row.
+    """
     taken = {*schema.names, *(one.name for one in schema.derived)}
     said = []
     for pattern in schema.patterns:
         found = [name for name in names if name not in taken and fnmatchcase(name, pattern.match)]
         taken.update(found)
         prefix = pattern.match[:-1]
-        if not pattern.match.endswith("*") or any(sign in prefix for sign in "*?["):
+        is_prefix = prefix and pattern.match.endswith("*")
+        if not is_prefix or any(sign in prefix for sign in "*?["):
             continue
         others = [name for name in found if not name[len(prefix) :].isdigit()]
         if others and len(others) < len(found):
             remedy = f"write a range, {prefix}{{0..9}}, or declare them apart"
-            count = f"{len(others)} more that have no number, such as {others[0][:60]!r}"
+            count = f"{len(others)} of another shape"
             said.append(f"match={pattern.match!r}: takes numbered columns and {count}; {remedy}")
     return said
