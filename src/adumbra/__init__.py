@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from adumbra.mechanisms.pca import PCAConfig
     from adumbra.mechanisms.projection import DPProConfig, JLLaplaceConfig
     from adumbra.mechanisms.ron_gauss import RONGaussConfig
+    from adumbra.mechanisms.sampling import sample
     from adumbra.mechanisms.topk import TopKConfig
     from adumbra.postprocess.distances import DistanceModel
     from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -105,6 +106,7 @@ _HOMES = {
     "plan": "adumbra.workflow",
     "prepare": "adumbra.workflow",
     "release": "adumbra.workflow",
+    "sample": "adumbra.mechanisms.sampling",
     "verify": "adumbra.release.storage",
 }
 
@@ -161,6 +163,7 @@ __all__ = [
     "plan",
     "prepare",
     "release",
+    "sample",
     "verify",
 ]
 

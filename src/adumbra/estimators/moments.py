@@ -4,7 +4,7 @@ A table needs a schema; an array needs bounds (and classes, if it comes with lab
 release and is charged to `guarantee_`; `sample` costs nothing.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -18,7 +18,8 @@ from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_c
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.release import model_of
 from adumbra.numerics import Array
-from adumbra.postprocess.moments.model import MomentsModel, synthesize
+from adumbra.postprocess.moments.conditional import synthesize_where
+from adumbra.postprocess.moments.model import MomentsModel
 from adumbra.relations import Unit
 from adumbra.schema.schema import Column, Kind, Schema
 
@@ -116,9 +117,16 @@ class MomentsSynthesizer(TableEstimator):
         return self
 
     def sample(
-        self, n_samples: int | None = None, *, sample_seed: int | None = None
+        self,
+        n_samples: int | None = None,
+        *,
+        sample_seed: int | None = None,
+        where: Mapping[str, object] | None = None,
     ) -> pa.Table | Array | tuple[Array, NDArray[np.generic]]:
-        """Synthetic rows: a table if fitted with a schema, else X or (X, y)."""
+        """Synthetic rows: a table if fitted with a schema, else X or (X, y).
+
+        With `where`, rows that meet its conditions, in the words of a schema's rules: `{"age": "<15"}`.
+        """
         self._require_fitted()
         rows = n_samples if n_samples is not None else self.n_rows_
         if rows is None:
@@ -126,9 +134,8 @@ class MomentsSynthesizer(TableEstimator):
                 "n_samples=None: the number of rows is private; say how many rows to draw"
             )
         seed = self.sample_seed if sample_seed is None else sample_seed
-        table = synthesize(
-            self.model_, read_count("n_samples", rows), read_count("sample_seed", seed, 0)
-        )
+        counts = read_count("n_samples", rows), read_count("sample_seed", seed, 0)
+        table = synthesize_where(self.model_, *counts, where)
         if self.schema is not None:
             return table
         names = [name for name in table.column_names if name != _LABEL]

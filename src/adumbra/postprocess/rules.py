@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.decode import column_array
@@ -65,9 +66,9 @@ def finish(schema: Schema, table: pa.Table, seed: int) -> Finished:
 
 def code_values(column: Column, released: pa.ChunkedArray) -> Array:
     """A released column as numbers or level codes; what is missing has the column's fill."""
-    if not column.is_numeric and pa.types.is_dictionary(released.type):
-        released = released.combine_chunks()
-        released = released.indices if isinstance(released, pa.DictionaryArray) else released.cast("f8")
+    if column.kind is Kind.CATEGORY:
+        levels = pa.array(column.categories, pa.string())
+        released = pc.index_in(released.cast(pa.string()), value_set=levels)
     plain = (
         released.cast(pa.float64()) if not pa.types.is_boolean(released.type) else released.cast("i1")
     )

@@ -1,0 +1,45 @@
+"""More rows from a published release of moments, for whoever holds it: no ledger, no charge."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from adumbra.errors import Unsupported, require
+from adumbra.mechanisms.methods import config_of
+from adumbra.mechanisms.moments.plan import METHOD, settle
+from adumbra.mechanisms.moments.release import model_of
+from adumbra.postprocess.moments.conditional import synthesize_where
+from adumbra.release.artifact import Release
+
+
+def sample(
+    release: Release, n: int, *, where: Mapping[str, object] | None = None, sample_seed: int = 0
+) -> pa.Table:
+    """Draw synthetic rows from the noisy arrays of a release; it costs no budget.
+
+    Parameters
+    ----------
+    release : a release of `moments`, as `load` gives it
+    n : rows to draw
+    where : conditions on declared columns, in the words of a schema's rules: `{"age": "<15"}`
+    sample_seed : public seed; the same seed gives the same rows
+
+    Returns
+    -------
+    Table of the release's own columns. Its rows meet all conditions.
+
+    Raises
+    ------
+    InvalidInput, if a condition does not fit or hardly any row meets it; Unsupported for other methods.
+    """
+    require(n >= 1, f"n={n}: must be at least 1")
+    require(sample_seed >= 0, f"sample_seed={sample_seed}: must be 0 or above")
+    method = release.card["method"]
+    if method["name"] != METHOD:
+        remedy = "use a release of moments"
+        raise Unsupported(f"method={method['name']}: has no model to draw from; {remedy}")
+    config = config_of(METHOD, method["config"])
+    arrays = {name: np.asarray(value, np.float64) for name, value in release.arrays.items()}
+    model = model_of(settle(config, release.schema), arrays)
+    return synthesize_where(model, n, sample_seed, where).cast(release.data.schema)
