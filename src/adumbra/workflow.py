@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,8 +22,9 @@ from adumbra.data.views import WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, InvalidInput, LedgerError, require, system_fault
-from adumbra.mechanisms.base import Config, Draft, Method, Plan, Settled
+from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled
 from adumbra.mechanisms.methods import method_of
+from adumbra.mechanisms.pictures import pictures_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release.card import Card, build_card, require_about, stamped
@@ -309,8 +311,12 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
         if grant.not_private:
             card = stamped(card)
         tables = {**draft.tables, **draft.pending}
+        shown = pictures_of(
+            prepared.method, prepared.settled, Published(arrays=draft.arrays, tables=draft.tables)
+        )
+        page = partial(render, pictures=shown)
         with staging(target, entry) as staged:
-            digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=render)
+            digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=page)
             if source.pin() != prepared.pin:
                 raise LedgerError(
                     f"entry={entry}: the data changed while it was read; nothing is published"

@@ -5,11 +5,12 @@ from html.parser import HTMLParser
 TAGS = """
     html head meta title style body header main section footer p span h1 h2 h3 time a strong div dl dt dd
     ul li br figure figcaption table thead tbody tr th td sup pre code
-    svg g path defs use clippath rect text
+    svg g path defs use clippath rect text circle details summary small i b ol h4
 """.split()  # noqa: SIM905 - a list of words, one to read
 ATTRIBUTES = """
     lang charset http-equiv content name class href id aria-labelledby aria-label aria-hidden role
     style scope data-label datetime viewbox d x y width height clip-path transform
+    cx cy r fill-opacity preserveaspectratio text-anchor
 """.split()  # noqa: SIM905 - a list of words, one to read
 
 

@@ -51,9 +51,11 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
     require_new_file("out", out, force=force)
     release = load(folder)
     if not internal:
+        from adumbra.mechanisms.pictures import pictures_of_release
         from adumbra.report.page import render
 
-        out.write_text(render(release.card), encoding="utf-8")
+        page = render(release.card, pictures_of_release(release))
+        out.write_text(page, encoding="utf-8")
         typer.echo(f"page      {out}")
         return
     from adumbra.audit.internal import attack_release, facts

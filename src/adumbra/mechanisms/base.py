@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.numerics import grid_exponent, product_upper, sum_upper
+from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -108,6 +109,14 @@ class Settled(Generic[ConfigT, PartsT]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What everybody has who has the release; pictures are made from this and public decisions alone."""
+
+    arrays: Mapping[str, NDArray[np.generic]]
+    tables: Mapping[str, pa.Table]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Method(Generic[ConfigT, PartsT]):
     """One method of release, described by one value."""
 
@@ -118,6 +127,7 @@ class Method(Generic[ConfigT, PartsT]):
     purpose: str  # what it is for, completing "for ..."
     data: str  # what it takes: "tables", "item sets"
     neighbours: str  # which relations it has a proof for
+    pictures: Callable[[Settled[ConfigT, PartsT], Published], Pictures] | None = None  # for its page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,9 @@ from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from adumbra.errors import TURNING, visible
+from adumbra.postprocess.pictures import NOTHING, Pictures
 from adumbra.release.promise import at_most, captions, card_words, delta_figure, percent, raised
-from adumbra.report import figures
+from adumbra.report import drawing, figures
 
 # Plain words for what plans and cards name briefly; a name without a phrase is shown as words.
 ValueT = TypeVar("ValueT")
@@ -131,8 +132,8 @@ class NoiseRow:
     grid: int | None
 
 
-def render(card: Mapping[str, Any]) -> str:
-    """The page of a card."""
+def render(card: Mapping[str, Any], pictures: Pictures = NOTHING) -> str:
+    """The page of a card, with pictures of what was released."""
     page: str = template("card.html.j2").render(
         card=card,
         success=percent(float(card["guarantee"]["attacker"]["success_at_most"])),
@@ -143,6 +144,7 @@ def render(card: Mapping[str, Any]) -> str:
         noise=[_noise_words(use) for use in card["mechanisms"]],
         declared=_declared(card["public_inputs"]["schema"]),
         shown=SHOWN_GROUPS,
+        drawn=drawing.drawn_or_nothing(pictures),
     )
     return page
 

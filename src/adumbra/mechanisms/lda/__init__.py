@@ -2,6 +2,7 @@
 
 from adumbra.mechanisms.base import Method
 from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.lda.pictures import pictures
 from adumbra.mechanisms.lda.plan import METHOD, settle
 from adumbra.mechanisms.lda.release import draw
 
@@ -10,6 +11,7 @@ LDA = Method(
     config=LDAConfig,
     settle=settle,
     draw=draw,
+    pictures=pictures,
     purpose="synthetic rows that keep class means and spread, to train a classifier",
     data="tables with a label",
     neighbours="replace-one or add-remove",

@@ -2,6 +2,7 @@
 
 from adumbra.mechanisms.base import Method
 from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.pictures import pictures
 from adumbra.mechanisms.moments.plan import METHOD, settle
 from adumbra.mechanisms.moments.release import draw
 
@@ -10,6 +11,7 @@ MOMENTS = Method(
     config=MomentsConfig,
     settle=settle,
     draw=draw,
+    pictures=pictures,
     purpose="synthetic rows of a mixed table or of item sets; the default, to be tried first",
     data="tables and item sets",
     neighbours="replace-one or add-remove",

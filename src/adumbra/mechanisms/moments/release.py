@@ -260,12 +260,20 @@ def _model(
     gram: BlockGram,
     scales: Scales,
 ) -> MomentsModel:
-    """The released Gram in encoded units, and the model that it gives."""
+    """The model that the released Gram gives."""
+    noise = read_gram(settled, arrays, gram, scales)
+    return build_model(found, noise, settled.config.sample_seed)
+
+
+def read_gram(
+    settled: Settled[MomentsConfig, Parts], arrays: dict[str, Array], gram: BlockGram, scales: Scales
+) -> GramNoise:
+    """The released Gram in encoded units."""
     weight, off = settled.parts.design.label_weight, scales.product_deviation()
     radius = float(arrays["radius"][0])
     require(len(arrays["gram"]) == sum(gram.parts), "gram: does not fit the marginals; use one release")
     blocks, cross, tail = gram.unpack(arrays["gram"])
-    noise = GramNoise(
+    return GramNoise(
         blocks=tuple(block * radius**2 for block in blocks),
         class_sums=cross.T * (radius / weight),
         sigma=off * radius**2,
@@ -274,4 +282,3 @@ def _model(
         count_sigma=scales.deviation(scales.gram) / weight**2,
         radius=radius,
     )
-    return build_model(found, noise, settled.config.sample_seed)

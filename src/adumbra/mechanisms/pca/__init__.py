@@ -2,6 +2,7 @@
 
 from adumbra.mechanisms.base import Method
 from adumbra.mechanisms.pca.config import PCAConfig
+from adumbra.mechanisms.pca.pictures import pictures
 from adumbra.mechanisms.pca.plan import METHOD, settle
 from adumbra.mechanisms.pca.release import draw
 
@@ -10,6 +11,7 @@ PCA = Method(
     config=PCAConfig,
     settle=settle,
     draw=draw,
+    pictures=pictures,
     purpose="the main directions of a table, and each row in them, noisy, or synthetic rows",
     data="tables",
     neighbours="replace-one; with -o output=sample add-remove as well",

@@ -2,6 +2,7 @@
 
 from adumbra.mechanisms.base import Method
 from adumbra.mechanisms.topk.config import Algorithm, TopKConfig
+from adumbra.mechanisms.topk.pictures import pictures
 from adumbra.mechanisms.topk.plan import METHOD, settle
 from adumbra.mechanisms.topk.release import draw
 
@@ -10,6 +11,7 @@ TOP_K = Method(
     config=TopKConfig,
     settle=settle,
     draw=draw,
+    pictures=pictures,
     purpose="the k most frequent items, with noisy counts",
     data="item sets",
     neighbours="replace-one or add-remove",

@@ -1,0 +1,52 @@
+"""The pictures of an LDA release, from its arrays."""
+
+import numpy as np
+
+from adumbra.mechanisms.base import Published, Settled
+from adumbra.mechanisms.box_pictures import moment_pictures
+from adumbra.mechanisms.box_release import MomentParts
+from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.postprocess.moments.pictures import class_names
+from adumbra.postprocess.pictures import (
+    SHOWN_DIRECTIONS,
+    Bars,
+    Pictures,
+    direction_of,
+    reach_of,
+)
+from adumbra.statistics.box_moments import Kind
+
+
+def pictures(settled: Settled[LDAConfig, MomentParts], published: Published) -> Pictures:
+    """Classes, how their means differ, the spectrum, correlations."""
+    parts = settled.parts
+    heat, spectrum = moment_pictures(parts, published)
+    shares = np.asarray(published.arrays["class_shares"], np.float64)
+    means = np.asarray(published.arrays["class_means"], np.float64)
+    rows = float(np.asarray(published.arrays["rows"])[0])
+    label = parts.encoder.required_label()
+    named = class_names(label, len(shares))
+    reach = reach_of(parts.noise.deviation(Kind.COUNT) / rows, is_pure=parts.noise.is_pure)
+    overall = shares @ means
+    balance = Bars(
+        title=f"Classes of {label.name}",
+        caption="The released share of each class.",
+        names=named,
+        values=tuple(shares.tolist()),
+        reaches=(reach,) * len(shares),
+        are_shares=True,
+    )
+    largest = np.argsort(-shares, kind="stable")[:SHOWN_DIRECTIONS]
+    return Pictures(
+        bars=(balance,),
+        heat=heat,
+        spectrum=spectrum,
+        directions=tuple(
+            direction_of(f"Class {named[place]}", means[place] - overall, parts.encoder.names)
+            for place in largest
+        ),
+        directions_are=(
+            "Mean of the class less the mean of all rows, by the columns that differ most (columns have "
+            "width 1)."
+        ),
+    )

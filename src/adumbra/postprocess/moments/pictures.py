@@ -1,0 +1,144 @@
+"""What a moments release shows: histograms with their noise, classes, correlations, a spectrum."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from adumbra.numerics import Array, Ints
+from adumbra.postprocess.matrices import noise_edge
+from adumbra.postprocess.moments.design import Centre, Design, Feature
+from adumbra.postprocess.moments.laws import Marginals
+from adumbra.postprocess.moments.model import GramNoise
+from adumbra.postprocess.pictures import Bars, Heat, Histogram, Spectrum, heat_of, reach_of, spectrum_of
+from adumbra.schema.layout import level_names
+from adumbra.schema.schema import Column, Schema
+
+SHOWN_ITEMS = 20
+
+
+def histograms_of(
+    design: Design, schema: Schema, counts: Array, marginals: Marginals, *, is_pure: bool
+) -> tuple[Histogram, ...]:
+    """Every column's released counts; those of a category are summed over classes."""
+    found = []
+    for feature, own in zip(design.columns, _split(design, counts), strict=False):
+        by_class = own.reshape(-1, feature.counted)
+        shares = by_class.sum(axis=0) / marginals.rows
+        deviation = marginals.sigma * math.sqrt(len(by_class)) / marginals.rows
+        found.append(
+            Histogram(
+                name=feature.name,
+                shares=shares[: feature.cells],
+                reach=reach_of(deviation, is_pure=is_pure),
+                levels=_levels(feature, schema),
+                limits=(feature.lower, feature.upper),
+                missing=float(shares[-1]) if feature.missing is not None else None,
+            )
+        )
+    return tuple(found)
+
+
+def class_bars(
+    design: Design, schema: Schema, counts: Array, marginals: Marginals, *, is_pure: bool
+) -> tuple[Bars, ...]:
+    """The released class counts as shares."""
+    if design.label is None:
+        return ()
+    column = schema.columns[design.label]
+    shares = _split(design, counts)[-1] / marginals.rows
+    reach = reach_of(marginals.sigma / marginals.rows, is_pure=is_pure)
+    return (
+        Bars(
+            title=f"Classes of {column.name}",
+            caption="The released count of each class, as a share of the rows.",
+            names=class_names(column, len(shares)),
+            values=tuple(shares.tolist()),
+            reaches=(reach,) * len(shares),
+            are_shares=True,
+        ),
+    )
+
+
+def item_bars(histograms: Sequence[Histogram]) -> tuple[Bars, ...]:
+    """The most frequent items of item sets: the second cell of each item's histogram."""
+    order = sorted(range(len(histograms)), key=lambda i: -float(histograms[i].shares[1]))
+    shown = [histograms[place] for place in order[:SHOWN_ITEMS]]
+    return (
+        Bars(
+            title="Most frequent items",
+            caption=f"Rows with the item; the first {len(shown)} of {len(histograms)} items.",
+            names=tuple(f"item {one.name}" for one in shown),
+            values=tuple(float(one.shares[1]) for one in shown),
+            reaches=tuple(one.reach for one in shown),
+            are_shares=True,
+        ),
+    )
+
+
+def correlations_of(  # noqa: PLR0913 - public decisions, and what was released
+    design: Design,
+    schema: Schema,
+    marginals: Marginals,
+    centre: Centre,
+    gram: GramNoise,
+    *,
+    is_pure: bool,
+) -> tuple[Heat | None, Spectrum | None]:
+    """Of the released second moments of centred rows; only where one block holds all columns."""
+    if len(gram.blocks) != 1:
+        return None, None
+    names, owners = _encoded(design, schema, centre)
+    mean = gram.class_sums.sum(axis=0) / marginals.rows
+    covariance = gram.blocks[0] / marginals.rows - np.outer(mean, mean)
+    deviation = gram.sigma / marginals.rows
+    return (
+        heat_of(covariance, names, owners, deviation, is_pure=is_pure),
+        spectrum_of(covariance, noise_edge(deviation, len(covariance))),
+    )
+
+
+def class_names(column: Column, count: int) -> tuple[str, ...]:
+    """The names of a label's classes."""
+    if column.is_numeric:
+        return tuple(f"{column.limits[0] + code:g}" for code in range(count))
+    return tuple(name or "missing" for name in level_names(column))
+
+
+def _split(design: Design, counts: Array) -> list[Array]:
+    return np.split(counts, np.cumsum(design.cells)[:-1])
+
+
+def _levels(feature: Feature, schema: Schema) -> tuple[str, ...]:
+    """Names of the cells of a category; a number has none."""
+    if feature.edges is not None:
+        return ()
+    if schema.items is not None:
+        return ("absent", "present")
+    return tuple(name or "missing" for name in level_names(schema.columns[feature.index]))
+
+
+def _encoded(design: Design, schema: Schema, centre: Centre) -> tuple[list[str], list[int]]:
+    """Names of the encoded columns, and the schema's column that each stands for."""
+    names: list[str] = []
+    owners: list[int] = []
+    for feature, groups in zip(design.features, centre.groups, strict=True):
+        own = _group_names(feature, schema, groups) if feature.is_levels else [feature.name]
+        names += own
+        owners += [feature.index] * len(own)
+    return names, owners
+
+
+def _group_names(feature: Feature, schema: Schema, groups: Ints) -> list[str]:
+    """One name per group of cells: its level, how many levels it joins, or its range of a number."""
+    found = []
+    for group in range(int(groups.max()) + 1):
+        cells = np.flatnonzero(groups == group)
+        if feature.edges is not None:
+            low, high = feature.edges[cells[0]], feature.edges[cells[-1] + 1]
+            found.append(f"{feature.name} {low:.4g} to {high:.4g}")
+        elif len(cells) == 1:
+            found.append(f"{feature.name} = {_levels(feature, schema)[cells[0]]}")
+        else:
+            found.append(f"{feature.name} = one of {len(cells)} rare levels")
+    return found
