@@ -119,6 +119,9 @@ def show_release(made: "Release", out: Path, *, json: bool, quotes: "Sequence[Qu
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file (TOML).")]
 Method = Annotated[str, typer.Option("--method", help="The mechanism; `adumbra methods` lists them.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The budget of this release.")]
+Epsilons = Annotated[
+    str, typer.Option("--epsilon", help="The budget; several with commas are compared: 0.1,0.3,1,3.")
+]
 Delta = Annotated[
     float | None,
     typer.Option(
@@ -134,10 +137,13 @@ Options = Annotated[
 
 def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     schema: SchemaFile,
-    epsilon: Epsilon,
+    epsilon: Epsilons,
     method: Method = "moments",
     delta: Delta = None,
     option: Options = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="One line per method that fits the schema, not --method.")
+    ] = False,
     data: Annotated[
         str | None, typer.Option("--data", help="Only names and a public row count are read.")
     ] = None,
@@ -146,15 +152,23 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Say what a release would cost and how wrong it would be; reads no value."""
     from adumbra import workflow
+    from adumbra.cli import comparing
     from adumbra.cli.flags import say_notes, undeclared
     from adumbra.cli.options import make_config, spelled_as_options
     from adumbra.data.sources import open_source
     from adumbra.data.views import WatchedSource
+    from adumbra.mechanisms.methods import METHODS
 
+    budgets = comparing.epsilons_of(epsilon)
+    is_one = len(budgets) == 1 and not compare
     with spelled_as_options(method):
-        config = make_config(method, epsilon, delta, option or [])
+        config = make_config(method, budgets[0], delta, option or []) if is_one else None
     declared = read_schema(schema, header=header)
     known = declared if data is None else WatchedSource(open_source(data, declared)).schema
+    if config is None:
+        names = [one.name for one in METHODS] if compare else [method]
+        comparing.show(comparing.compare(known, budgets, names, delta, option or []), json=json)
+        return
     with spelled_as_options(method):
         planned = workflow.plan(config, known)
     unread = None if data is None else undeclared(data, known)
