@@ -5,6 +5,7 @@ is paid, and `draw` uses the same decisions after. A `Draft` is what `draw` hand
 alone seals and publishes it. None of them knows a ledger.
 """
 
+import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -61,6 +62,16 @@ class Plan:
     expected: Mapping[str, float] = field(default_factory=dict)  # expected errors, by name
     notes: tuple[str, ...] = ()  # plain sentences for the person who decides
     details: Mapping[str, object] = field(default_factory=dict)  # tables for the command line
+
+    def _repr_html_(self) -> str:
+        """For notebooks: cost, notes and expected errors, escaped."""
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        errors = "".join(
+            f"<tr><th>{html.escape(name.replace('_', ' '))}</th><td>{value:.4g}</td></tr>"
+            for name, value in self.expected.items()
+        )
+        cost = html.escape(f"{self.method} costs {self.guarantee.sentence()}")
+        return f"<div><p><strong>{cost}</strong></p><ul>{notes}</ul><table>{errors}</table></div>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

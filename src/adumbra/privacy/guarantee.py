@@ -6,6 +6,7 @@ relations never meet in one sum.
 Proof       guarantee.proof.md, of `PrivacyGuarantee.compose` and the constructors.
 """
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -126,6 +127,10 @@ class PrivacyGuarantee:
             return f"epsilon={figure_upper(epsilon)} (pure), {where}"
         at = f"epsilon={figure_upper(epsilon)} at delta={figure_upper(self.delta)}"
         return f"{at} (mu={figure_upper(self.mu, digits=4)}), {where}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the sentence."""
+        return f"<p>{html.escape(self.sentence())}</p>"
 
     def facts(self) -> dict[str, str | float | None]:
         """For people and scripts: as `to_dict`, with epsilon at the quoted delta."""

@@ -6,6 +6,7 @@ A schema comes from TOML (`schema_file`), or from `Schema.numeric` for arrays.
 """
 
 import hashlib
+import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,8 @@ __all__ = [
 
 Facts = dict[str, object]
 FIRST_FORMAT, FORMAT = "adumbra-schema/1", "adumbra-schema/2"
+
+NOTEBOOK_COLUMNS = 20  # that a notebook shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +248,17 @@ class Schema:
         if kept:
             remedy = "give a number instead, or use the method moments"
             raise Unsupported(f"column {kept[0]!r}, missing='null': {method} needs numbers; {remedy}")
+
+    def _repr_html_(self) -> str:
+        """For notebooks: unit, relation and the first columns, escaped."""
+        rows = "".join(
+            f"<tr><th>{html.escape(column.name)}</th><td>{html.escape(str(column.kind))}</td></tr>"
+            for column in self.columns[:NOTEBOOK_COLUMNS]
+        )
+        more = len(self.columns) - NOTEBOOK_COLUMNS
+        rest = f"<p>and {more} more columns</p>" if more > 0 else ""
+        head = html.escape(f"{self.neighbours} per {self.unit}, {self.width} columns")
+        return f"<div><p>{head}</p><table>{rows}</table>{rest}</div>"
 
     def require_closed(self) -> "Schema":
         """Refuse a schema whose patterns still wait for column names."""
