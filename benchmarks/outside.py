@@ -92,7 +92,7 @@ def digest(path):
 def references(session, target, feature_set):
     """Submitted files, floor and ceiling: they change with the judge alone."""
     source = session.judged_by
-    for epsilon in (1.0, 5.0, 10.0):
+    for epsilon in sorted({*session.options.epsilons, *session.options.curve}):
         for given in target.submissions(feature_set, epsilon):
             cell = {"set": feature_set, "epsilon": epsilon, "who": "submitted", "file": given.file}
             name = f"{given.algorithm} ({given.library})"

@@ -71,6 +71,7 @@ class Session:
         made = environments.make(self.options.environments, METHODS[method])
         held = asdict(made)
         held.pop("versions")
+        held.pop("seconds")  # of a download: says more of the network than of the package
         if not any(line["kind"] == "install" and line["made"] == held for line in self.lines):
             self.write(kind="install", peer=METHODS[method], made=held)
         return f"{METHODS[method]} {made.version}" if made.ok else None

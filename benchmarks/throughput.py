@@ -8,9 +8,9 @@ appended to benchmarks/results/throughput.jsonl and shown on docs/benchmarks/pee
 
 import argparse
 import re
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from comparison import environments, facts, peers_page
@@ -42,14 +42,15 @@ def measured(command):
 
 
 def import_seconds(python, statement, rounds=5):
-    """Wall seconds of a fresh process with the import, less those of one without; best of rounds."""
+    """Processor seconds of a fresh process with the import, less those of one without; best of rounds."""
     found = {}
     for code in ("pass", statement):
         times = []
         for _ in range(rounds):
-            start = time.perf_counter()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
-            times.append(time.perf_counter() - start)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
             if done.returncode:
                 return None, environments.last_line(done.stderr)
         found[code] = min(times)
@@ -84,7 +85,7 @@ def lines_of(options):
                 value = None if value is None else scale * value
                 yield what, name, version, value, unit, NOTES[name], message
         value, message = import_seconds(python, statement)
-        yield "import", name, version, value, "s", statement, message
+        yield "import", name, version, value, "CPU s", statement, message
         core = environments.make(options.environments, name)
         yield (
             "installed size",

@@ -123,8 +123,9 @@ def opendp(kind, frame, public, epsilon, delta):
 
     dp.enable_features("contrib")
     rho = float((np.sqrt(np.log(1 / delta) + epsilon) - np.sqrt(np.log(1 / delta))) ** 2)
+    typed = frame.astype(dict.fromkeys(public["bounds"], float))  # cuts are floats
     context = dp.Context.compositor(
-        data=pl.from_dict({c: frame[c].tolist() for c in frame}).lazy(),
+        data=pl.from_dict({c: typed[c].tolist() for c in frame}).lazy(),
         privacy_unit=dp.unit_of(contributions=1),
         privacy_loss=dp.loss_of(rho=rho),
         margins=[dp.polars.Margin(max_length=1_000_000)],

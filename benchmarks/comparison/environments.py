@@ -58,7 +58,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "sdv": Recipe(install=("sdv",), check=COMMON + "import sdv.single_table"),
     "dpsynth": Recipe(install=("dpsynth",), check=COMMON + "import dpsynth"),
-    "python-dp": Recipe(install=("python-dp",), check="import pydp"),
+    "python-dp": Recipe(install=("python-dp", "numpy"), check="import pydp"),
     "sdmetrics": Recipe(install=("sdmetrics", "pyarrow"), check=COMMON + "import sdmetrics"),
     "syntheval": Recipe(install=("syntheval", "pyarrow"), check=COMMON + "import syntheval"),
 }

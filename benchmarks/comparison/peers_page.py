@@ -115,15 +115,14 @@ def table_of(found: Results, table: str) -> str:
 
 def installs(found: Results) -> str:
     lines = [
-        "| package | version | install s | MB | packages | fresh install |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| package | version | MB | packages | fresh install |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for peer, made in found.installs.items():
         state = "works" if made["ok"] and not made["message"] else str(made["message"])
         state += f"; works after `{made['remedy']}`" if made["remedy"] and made["ok"] else ""
         lines.append(
-            f"| {peer} | {made['version']} | {made['seconds']:.0f} | {made['megabytes']:.0f} "
-            f"| {made['packages']} | {state} |"
+            f"| {peer} | {made['version']} | {made['megabytes']:.0f} | {made['packages']} | {state} |"
         )
     constraints = sorted({made["constraint"] for made in found.installs.values() if made["constraint"]})
     if constraints:
