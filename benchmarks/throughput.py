@@ -42,7 +42,7 @@ def measured(command):
 
 
 def import_seconds(python, statement, rounds=5):
-    """Processor seconds of a fresh process with the import, less those of one without; best of rounds."""
+    """Processor seconds of a fresh process with the import, less those without; best of rounds."""
     found = {}
     for code in ("pass", statement):
         times = []
