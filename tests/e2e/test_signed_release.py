@@ -198,6 +198,10 @@ def test_an_agent_that_dies_leaves_a_sealed_entry_that_resume_signs(place, monke
     reseal(staged, lambda card: {**card, "before_dp": "another word"})
     refused = resume(second, "--target", "q", "--key", str(ann))
     assert refused.returncode == 4
+    assert "proof.json: proves another event than the seal of this card" in refused.stderr
+    (staged / "proof.json").unlink()  # the ledger knows the digest all the same
+    refused = resume(second, "--target", "q", "--key", str(ann))
+    assert refused.returncode == 4
     assert "nothing was signed" in refused.stderr
     assert not (staged / "card.sig").exists()
     shutil.rmtree(staged)
