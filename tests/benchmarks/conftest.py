@@ -5,4 +5,4 @@ from pathlib import Path
 
 BENCHMARKS = str(Path(__file__).resolve().parents[2] / "benchmarks")
 if BENCHMARKS not in sys.path:
-    sys.path.insert(0, BENCHMARKS)
+    sys.path.append(BENCHMARKS)  # last: no script hides an installed package
