@@ -182,6 +182,8 @@ def test_a_usual_release_has_no_stamp(tmp_path, ledger):
 def test_no_public_function_takes_a_grant_or_a_way_to_open_one():
     for name in package.__all__:
         public = getattr(package, name)
+        if isinstance(public, type) and issubclass(public, BaseException):
+            continue
         for taken in inspect.signature(public).parameters if callable(public) else ():
             assert "grant" not in taken, (name, taken)
             assert "secret" not in taken, (name, taken)

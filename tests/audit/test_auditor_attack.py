@@ -118,7 +118,7 @@ def test_every_way_to_choose_columns_is_attacked_and_replayed():
     wanted = {method.value for method in topk.Algorithm} - {"auto"}
     attacked = [case.config for case in all_cases(1.0, method="topk")]
     assert {config.chosen.value for config in attacked} == wanted
-    assert {kind.config().chosen.value for kind in kinds() if kind.method == "topk"} == wanted
+    assert {kind.config().chosen.value for kind in kinds() if kind.method == "top-k"} == wanted
 
 
 def test_an_attack_records_for_itself():

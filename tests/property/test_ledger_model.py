@@ -54,7 +54,7 @@ def wrong(value, *, forged):
     if not forged:
         return PrivacyGuarantee(unit=ROW[0], neighbours=ROW[1], pure_epsilon=value)
     guarantee = ask(0.1)
-    object.__setattr__(guarantee, "epsilon", value)
+    object.__setattr__(guarantee, "pure_epsilon", value)
     return guarantee
 
 

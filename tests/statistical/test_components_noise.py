@@ -12,9 +12,9 @@ from scipy.stats import chi2, gamma
 from adumbra import workflow
 from adumbra.data.sources import open_source
 from adumbra.engine.local import LocalEngine
-from adumbra.mechanisms import lda
 from adumbra.mechanisms.box_release import draw_moments
 from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.lda.plan import settle
 from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant
 from adumbra.schema.schema import Schema
@@ -36,7 +36,8 @@ def moment_residuals(pure):
     """Noisy minus exact coordinates over many keys, in units of their own scale."""
     schema, data = mixed(), table(400)
     config = LDAConfig(epsilon=1.0, delta=0.0 if pure else 1e-6)
-    encoder, noise = lda.settle(config, schema)
+    parts = settle(config, schema).parts
+    encoder, noise = parts.encoder, parts.noise
     source, planned = open_source(data, schema), workflow.plan(config, schema)
     shape = noise.statistic.shape
     places = noise.statistic.coordinates(REPLACE)

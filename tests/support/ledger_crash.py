@@ -274,7 +274,7 @@ def grid(driver: str, place: str, location: str, folder: Path, runs: int) -> Cou
     )
     rng = np.random.default_rng(sum(map(ord, place)))
     with create_ledger(location) as ledger:
-        ledger.register(Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 1000.0))
+        ledger.register(Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 1000.0, 0.0))
     lost: set[str] = set()
     for _ in range(runs):
         counts["kills"] += kill_one(driver, place, location, folder, float(rng.uniform(0.001, 0.08)))
