@@ -1,4 +1,4 @@
-"""Do intervals cover? `python benchmarks/answers_coverage.py FOLDER` (with adult.parquet; `--write`: the page).
+"""Do intervals cover? `python benchmarks/answers_coverage.py FOLDER` (adult.parquet; `--write`: page).
 
 Exact counts (as `moments` takes them) and exact sums of products (as `lda` takes them) of one table are
 fixed. Noise of the scale that a release has is drawn again and again; every answer of every column is

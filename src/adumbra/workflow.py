@@ -154,7 +154,8 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     settled = method.settle(config, source.schema)
     require_place(Path(out))
     verbs = (getattr(engine or LocalEngine, verb, None) for verb in ("fold", "map_blocks"))
-    require(all(map(callable, verbs)), f"engine of type {type(engine).__name__}: use LocalEngine()")
+    usable = all(map(callable, verbs)) and not isinstance(engine, type)
+    require(usable, f"engine of type {type(engine).__name__}: use LocalEngine()")
     signer = open_key(key) if isinstance(key, str | Path) else key
     known = signer is None or callable(getattr(signer, "sign", None))
     require(
@@ -273,6 +274,10 @@ def _require_payable(prepared: PreparedRelease) -> None:
 def _paid(prepared: PreparedRelease, open_grant: OpenGrant) -> Iterator[tuple[str, Grant]]:
     """The ledger's entry and its grant; an error inside carries a note on what stays charged."""
     book, planned = prepared.ledger, prepared.plan
+    changed = prepared.source.pin() != prepared.pin
+    require(not changed, "data: changed since the release was prepared; prepare it again")
+    if prepared.out is not None:
+        require_place(prepared.out)  # it may have been taken since
     request = {
         "method": planned.method,
         "config": config_facts(prepared.settled.config),

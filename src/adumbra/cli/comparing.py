@@ -103,6 +103,7 @@ def show(found: list[Compared], *, json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from adumbra.numerics import figure_upper
     from adumbra.release.promise import percent
 
     console = Console(highlight=False)
@@ -112,7 +113,7 @@ def show(found: list[Compared], *, json: bool) -> None:
     for one in found:
         if one.plan is not None:
             rate = f"at most {percent(one.success)} %"
-            table.add_row(one.method, f"{one.epsilon:g}", rate, headline(one.plan))
+            table.add_row(one.method, figure_upper(one.epsilon), rate, headline(one.plan))
     console.print(table)
     refused = {one.method: one.refusal for one in found if one.plan is None}
     for name, reason in refused.items():

@@ -170,8 +170,10 @@ def heat_of(
     strength = np.where(louder, sizes, 1e-3 * sizes).max(axis=1)  # what stands out comes first
     chosen = _chain(sizes, np.argsort(-strength, kind="stable")[:HEAT_COLUMNS].astype(np.int64))
     rows, columns = np.nonzero(np.triu(louder))
-    order = np.argsort(-sizes[rows, columns], kind="stable")[:LISTED_PAIRS]
-    reach = reach_of(deviation, is_pure=is_pure)
+    # The largest of all pairs are listed, so their reach is that of all pairs at once.
+    reach = reach_of(deviation, is_pure=is_pure, outside=COMMON / compared)
+    least_size = sizes[rows, columns] - reach * scale[rows] * scale[columns]
+    order = np.argsort(-least_size, kind="stable")[:LISTED_PAIRS]
     shown = [str(names[int(place)]) for place in known]
     return Heat(
         names=tuple(shown[place] for place in chosen),
