@@ -223,7 +223,7 @@ def raised(location, *words):
 
 def test_the_delta_of_an_unused_account_can_change(location, tmp_path):
     CliRunner().invoke(app, ["ledger", "init", location])
-    words = ["--epsilon", "4", "--unit", "row", "--neighbours", "replace-one"]
+    words = ["--epsilon", "4", "--delta", "0", "--unit", "row", "--neighbours", "replace-one"]
     text = CliRunner().invoke(app, ["ledger", "register", "people", "--ledger", location, *words]).stdout
     assert "it pays for pure releases only; `ledger raise --delta` can change that" in text
     assert "4.0 at delta=1e-06" in raised(location, "--delta", "1e-6", "--reason", "for moments")

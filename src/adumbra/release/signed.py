@@ -102,6 +102,7 @@ def put_file(folder: Path, name: str, content: bytes) -> None:
     draft = folder.parent / f"{folder.name}.{name}"
     descriptor = os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o644)
     with os.fdopen(descriptor, "wb") as stream:
+        os.fchmod(stream.fileno(), 0o644)  # whatever the umask is
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())

@@ -421,5 +421,5 @@ def test_what_has_no_proof_or_no_label_is_refused():
         plan(RONGaussConfig(epsilon=1.0, delta=0.0), schema(None, Neighbours.ADD_REMOVE))
     with pytest.raises(InvalidInput, match="n_components=99: must be at most"):
         plan(RONGaussConfig(epsilon=1.0, delta=0.0, n_components=99), schema(None))
-    with pytest.raises(InvalidInput, match=r"row_norm=-1\.0: must be finite"):
+    with pytest.raises(InvalidInput, match=r"row_norm=-1\.0: must lie between"):
         plan(RONGaussConfig(epsilon=1.0, delta=0.0, n_components=2, row_norm=-1.0), schema(None))
