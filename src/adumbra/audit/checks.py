@@ -147,6 +147,8 @@ def check_grid(case: Case) -> list[str]:
     draft = run_draft(case, case.before, fixed_grant(0, planned.guarantee, planned.purposes))
     stream = draft.pending["data"]
     whole = pa.Table.from_batches(stream.batches, stream.schema)
+    if not whole.num_rows:
+        return ["no row was drawn: nothing was checked"]
     grid = (draft.noise or planned.noise)[0].grid
     values = np.column_stack([column.to_numpy() for column in whole.columns])
     count = off_grid(values, grid)

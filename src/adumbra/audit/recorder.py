@@ -114,19 +114,23 @@ class DirectEngine:
 
 
 def run_draft(case: Case, data: object, grant: Grant, engine: Engine | None = None) -> Draft:
-    """One run of the method, settled and drawn as `workflow` does it."""
-    return run_whole(case, data, grant, engine)[0]
+    """One run of the method, settled and drawn as `workflow` does it; pending rows are not drawn yet."""
+    return _run(case, data, grant, engine)[1]
 
 
 def run_whole(
     case: Case, data: object, grant: Grant, engine: Engine | None = None
 ) -> tuple[Draft, dict[str, bytes]]:
     """The same, with everything that is handed over: what the draft holds and what the plan says."""
+    planned, draft = _run(case, data, grant, engine)
+    return draft, {"plan": repr(planned).encode(), **parts_of(draft)}
+
+
+def _run(case: Case, data: object, grant: Grant, engine: Engine | None) -> tuple[Plan, Draft]:
     source = WatchedSource(open_source(data, case.schema))  # closes the schema
     method = method_of(case.config)  # looked up at each run, so that a mutant can plant another
     settled = method.settle(case.config, source.schema)
-    draft = method.draw(settled, source, engine or DirectEngine(), grant)
-    return draft, {"plan": repr(settled.plan).encode(), **parts_of(draft)}
+    return settled.plan, method.draw(settled, source, engine or DirectEngine(), grant)
 
 
 def plan_of(case: Case) -> Plan:
