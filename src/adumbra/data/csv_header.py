@@ -55,7 +55,7 @@ def require_names(schema: Schema, where: str) -> None:
     require(
         not schema.patterns or schema.header is True,
         f"{where}: a pattern takes column names from the first line of a CSV file, which may be a row; "
-        f"{remedy}, else list the columns",
+        f"{remedy}, else list the columns and declare header = false",
     )
 
 
