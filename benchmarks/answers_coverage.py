@@ -24,8 +24,7 @@ from adumbra.answers.conditions import Clause
 from adumbra.answers.estimate import Asked, Estimate
 from adumbra.answers.reading import assemble, split
 from adumbra.answers.reading_moments import COUNTS, PRODUCTS, SQUARES, TOTALS, assemble_moments
-from adumbra.data.sources import open_source
-from adumbra.data.views import WatchedSource
+from adumbra.data.sources import WatchedSource, open_source
 from adumbra.mechanisms import lda, moments
 from adumbra.mechanisms.box_release import complete
 from adumbra.mechanisms.moments.release import cell_block

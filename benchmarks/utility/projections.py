@@ -33,7 +33,7 @@ from adumbra.evaluate import projection_published as published
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.mechanisms.projection.config import JLLaplaceConfig
 from adumbra.numerics import Lattice
-from adumbra.postprocess.denoise import fit_denoiser
+from adumbra.postprocess.matrices import fit_denoiser
 from adumbra.postprocess.distances import (
     DistanceModel,
     centroid_distance,

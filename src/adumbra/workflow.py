@@ -17,21 +17,18 @@ from typing import Any, Self
 
 from adumbra.answers.askable import AskableRelease, load
 from adumbra.attestation.signers import Signer, open_key
-from adumbra.data.sources import Source, open_source
-from adumbra.data.views import WatchedSource
+from adumbra.data.sources import Source, WatchedSource, open_source
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, InvalidInput, LedgerError, require, system_fault
 from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled
-from adumbra.mechanisms.methods import method_of
-from adumbra.mechanisms.pictures import pictures_of
+from adumbra.mechanisms.methods import method_of, pictures_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release.card import Card, build_card, require_about, stamped
-from adumbra.release.logged import PROOF_FILE
+from adumbra.release.detached import PROOF_FILE, put_file, write_signature
 from adumbra.release.place import LONGEST_ENTRY, require_place, staging
 from adumbra.release.provenance import provenance
-from adumbra.release.signed import put_file, write_signature
 from adumbra.release.storage import date_files, require_card, write_staged
 from adumbra.report.page import render
 from adumbra.schema.schema import Schema

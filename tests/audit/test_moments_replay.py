@@ -9,7 +9,7 @@ import pytest
 from adumbra.mechanisms.moments import plan as moments
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
-from adumbra.statistics.block_gram import BlockGram
+from adumbra.statistics.moments import BlockGram
 from support.moments import (
     ADD,
     REPLACE,

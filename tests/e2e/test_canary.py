@@ -157,7 +157,7 @@ def test_a_foreign_exception_loses_its_text(tmp_path, monkeypatch, capfd):
         raise ValueError(WORD)
 
     path = FILES[0].write(tmp_path)
-    monkeypatch.setattr("adumbra.data.row_ranges.fill_column", leak)
+    monkeypatch.setattr("adumbra.data.files.fill_column", leak)
     planned = ["release", path, "--schema", tmp_path / "schema.toml", *PAY]
     assert run(monkeypatch, capfd, *planned, "--ledger", "absent.db", "--out", tmp_path / "out") != 0
     monkeypatch.setattr("adumbra.data.csv_header.read_header", leak)

@@ -6,7 +6,7 @@ import pytest
 from adumbra.data.bounds import bound_rows, with_classes
 from adumbra.numerics import ROW_BITS
 from adumbra.relations import Neighbours
-from adumbra.statistics.block_gram import BlockGram
+from adumbra.statistics.moments import BlockGram
 from support.neighbours import hostile_rows
 
 UNITS = 20_000

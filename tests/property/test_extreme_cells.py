@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from adumbra.data.bounds import bound_elements, bound_rows, clip_projected
-from adumbra.data.sources import open_source
-from adumbra.data.views import WatchedSource
+from adumbra.data.sources import WatchedSource, open_source
 from adumbra.errors import InvalidInput
-from adumbra.privacy.ledger.fingerprint import Fingerprint
+from adumbra.privacy.ledger.tripwire import Fingerprint
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 

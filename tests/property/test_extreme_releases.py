@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from adumbra.audit.recorder import DirectEngine, parts_of
-from adumbra.data.sources import open_source
-from adumbra.data.views import WatchedSource
+from adumbra.data.sources import WatchedSource, open_source
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.methods import method_of

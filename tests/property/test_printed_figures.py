@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import adumbra
 from adumbra.numerics import figure_lower, figure_upper
 from adumbra.privacy.guarantee import PrivacyGuarantee, promise, pure
-from adumbra.privacy.ledger.quotes import Quote
+from adumbra.privacy.ledger.accounts import Quote
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.promise import FORMAT, at_most, delta_figure
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from adumbra import workflow
 from adumbra.audit.replay_kinds import kinds as replay_kinds
-from adumbra.data.sources import open_source
-from adumbra.data.views import WatchedSource
+from adumbra.data.sources import WatchedSource, open_source
 from adumbra.matrices import FAMILIES
 from adumbra.mechanisms.methods import METHODS
 from adumbra.mechanisms.topk.config import Algorithm

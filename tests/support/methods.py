@@ -1,6 +1,6 @@
 """Settle and draw a method on its own, as `workflow` does, with a grant that a test makes."""
 
-from adumbra.data.views import WatchedSource
+from adumbra.data.sources import WatchedSource
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.methods import method_of
 from adumbra.privacy.recorded_noise import fixed_grant

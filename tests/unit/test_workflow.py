@@ -10,8 +10,7 @@ import pytest
 
 import adumbra as ad
 from adumbra import workflow
-from adumbra.data.sources import open_source
-from adumbra.data.views import WatchedSource
+from adumbra.data.sources import WatchedSource, open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError, BudgetRefused, ChargeNote, InvalidInput, LedgerError
 from adumbra.mechanisms.projection.config import DPProConfig

@@ -12,8 +12,14 @@ from adumbra.answers.histograms import HistogramAnswers
 from adumbra.answers.rows import CellRow
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import Array
-from adumbra.postprocess.moments.design import BINS, NUMBER_CELLS, NUMBERS, Feature
-from adumbra.postprocess.moments.layout import features_of, label_of
+from adumbra.postprocess.moments.design import (
+    BINS,
+    NUMBER_CELLS,
+    NUMBERS,
+    Feature,
+    features_of,
+    label_of,
+)
 from adumbra.release.artifact import Release
 from adumbra.schema.schema import Schema
 

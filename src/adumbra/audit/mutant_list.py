@@ -22,7 +22,8 @@ from adumbra.mechanisms.ron_gauss import scales, sums
 from adumbra.mechanisms.topk import methods, phases, svt
 from adumbra.privacy import grant as grants
 from adumbra.privacy import recorded_noise
-from adumbra.statistics import block_gram, box_moments, class_sums, counts, histograms, moments
+from adumbra.statistics import box_moments, class_sums, counts, histograms, moments
+from adumbra.statistics.moments import BlockGram
 
 PRIVATE, GROWING = "ron-gauss/private/replace-one", "ron-gauss/private/add-remove"
 MUTANTS: tuple[Mutant, ...] = (
@@ -294,7 +295,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="moments: Gram that forgets its class part",
         check="sensitivity",
         case="moments/replace-one",
-        patches=lambda: planted.sensitivity(block_gram.BlockGram, wrong.without_class),
+        patches=lambda: planted.sensitivity(BlockGram, wrong.without_class),
     ),
     Mutant(
         name="moments: one charge for three releases",

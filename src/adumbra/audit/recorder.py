@@ -20,8 +20,7 @@ from scipy.special import expit, ndtri
 
 from adumbra.audit.pairs import Case
 from adumbra.audit.transcripts import Choice, StepPair, discrete
-from adumbra.data.sources import Source, open_source
-from adumbra.data.views import WatchedSource
+from adumbra.data.sources import Source, WatchedSource, open_source
 from adumbra.engine.base import BatchT, Engine
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.base import Draft, Noise, Plan

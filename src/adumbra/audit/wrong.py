@@ -23,8 +23,9 @@ from adumbra.numerics import ROW_BITS, Array, coarsen
 from adumbra.privacy import keys
 from adumbra.privacy.conversion import gumbel_epsilon0, split_mu
 from adumbra.relations import Neighbours
-from adumbra.statistics import block_gram, box_moments, class_sums, counts, histograms, moments
+from adumbra.statistics import box_moments, class_sums, counts, histograms, moments
 from adumbra.statistics.base import Sensitivity
+from adumbra.statistics.moments import BlockGram
 from adumbra.statistics.projection_sensitivity import element_sensitivity
 
 # Neighbours that some bugs need
@@ -236,11 +237,11 @@ def one_way_histograms(self: histograms.Histograms, _neighbours: Neighbours) -> 
 _RIGHT_HISTOGRAMS = histograms.Histograms.sensitivity
 
 
-def without_class(self: block_gram.BlockGram, neighbours: Neighbours) -> Sensitivity:
+def without_class(self: BlockGram, neighbours: Neighbours) -> Sensitivity:
     return _RIGHT_BLOCKS(replace(self, limit=4**ROW_BITS), neighbours)
 
 
-_RIGHT_BLOCKS = block_gram.BlockGram.sensitivity
+_RIGHT_BLOCKS = BlockGram.sensitivity
 
 
 def exact_moments(purpose: str) -> list[Patch]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.flags import AsJson
+from adumbra.cli.options import AsJson
 from adumbra.cli.release_views import Folder, clean
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.flags import AsJson, Force, require_new_file
+from adumbra.cli.options import AsJson, Force, require_new_file
 
 if TYPE_CHECKING:
     from adumbra.audit.attack import Attack

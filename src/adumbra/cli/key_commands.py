@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.flags import AsJson
+from adumbra.cli.options import AsJson
 
 if TYPE_CHECKING:
     from adumbra.attestation.signers import Signer
     from adumbra.attestation.sshsig import PublicKey
     from adumbra.attestation.trust import AllowedSigner
     from adumbra.privacy.ledger import Ledger
-    from adumbra.release.signed import Demand
+    from adumbra.release.detached import Demand
 
 app = typer.Typer(help="Keys that sign releases, and whose signatures you trust.", no_args_is_help=True)
 
@@ -177,7 +177,7 @@ def demanded(
 ) -> "Demand":
     """What `verify` asks of a signature; without files given, the user's own are read."""
     from adumbra.attestation.trust import Trust, user_trust
-    from adumbra.release.signed import make_demand
+    from adumbra.release.detached import make_demand
 
     given = trust_file is not None or revoked is not None
     known = Trust.read(trust_file, revoked) if given else user_trust()
@@ -190,8 +190,7 @@ def sign_stranded(book: "Ledger", entry: str, key: Path | None, unsigned: bool) 
     What is signed is what the ledger sealed, by its digest, and by the key that the card names.
     """
     from adumbra.errors import VerificationFailed, require
-    from adumbra.release.logged import PROOF_FILE
-    from adumbra.release.signed import put_file, write_signature
+    from adumbra.release.detached import PROOF_FILE, put_file, write_signature
     from adumbra.release.storage import verify
 
     stored = next((one for each in book.show() for one in each.entries if one.id == entry), None)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adumbra.cli.flags import AsJson, Force, require_new_file
 from adumbra.cli.key_commands import SigningKey, Unsigned, sign_stranded
+from adumbra.cli.options import AsJson, Force, require_new_file
 from adumbra.cli.release_views import clean
 from adumbra.errors import visible
 

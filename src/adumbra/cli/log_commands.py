@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.flags import AsJson, Force, require_new_file
 from adumbra.cli.ledger_commands import EntryId, Location, Reason, opened, say
+from adumbra.cli.options import AsJson, Force, require_new_file
 
 if TYPE_CHECKING:
     from adumbra.attestation.loghead import LogHead
-    from adumbra.release.logged import Log
+    from adumbra.release.detached import Log
 
 
 def publish_head(
@@ -44,7 +44,7 @@ def watch(
     from adumbra.attestation.loghead import WITNESS, WholeLog
     from adumbra.errors import VerificationFailed
     from adumbra.privacy.ledger.files import replace_file
-    from adumbra.release.logged import require_continued
+    from adumbra.release.detached import require_continued
 
     seen = _seen(keep)
     found, head = _log(source)
@@ -82,8 +82,8 @@ def _seen(keep: Path) -> "list[LogHead]":
 
 def _log(source: str) -> "tuple[Log, LogHead]":
     """A log from a file or a ledger, with its head."""
-    from adumbra.privacy.ledger.journal import is_database
-    from adumbra.release.logged import read_log
+    from adumbra.privacy.ledger.files import is_database
+    from adumbra.release.detached import read_log
 
     path = Path(source)
     if "://" in source or (path.is_file() and is_database(path)):

@@ -4,7 +4,7 @@ import json as json_module
 
 import typer
 
-from adumbra.cli.flags import AsJson
+from adumbra.cli.options import AsJson
 from adumbra.cli.planning import print_hanging
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.flags import AsJson, Header, read_schema
 from adumbra.cli.key_commands import SigningKey, open_signing_key
+from adumbra.cli.options import AsJson, Header, read_schema
 
 if TYPE_CHECKING:
     from adumbra.engine.base import Progress
@@ -153,10 +153,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     """Say what a release would cost and how wrong it would be; reads no value."""
     from adumbra import workflow
     from adumbra.cli import comparing
-    from adumbra.cli.flags import say_notes, undeclared
-    from adumbra.cli.options import make_config, spelled_as_options
-    from adumbra.data.sources import open_source
-    from adumbra.data.views import WatchedSource
+    from adumbra.cli.options import make_config, say_notes, spelled_as_options, undeclared
+    from adumbra.data.sources import WatchedSource, open_source
     from adumbra.mechanisms.methods import METHODS
 
     budgets = comparing.epsilons_of(epsilon)
@@ -210,8 +208,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Plan, pay the ledger, release, and write the folder with its card and page."""
     from adumbra import workflow
-    from adumbra.cli.flags import say_notes, undeclared
-    from adumbra.cli.options import make_about, make_config, spelled_as_options
+    from adumbra.cli.options import make_about, make_config, say_notes, spelled_as_options, undeclared
     from adumbra.engine.local import LocalEngine
     from adumbra.errors import require
 

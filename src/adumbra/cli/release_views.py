@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adumbra.cli.flags import AsJson
 from adumbra.cli.key_commands import Publisher, Required, RevokedFile, SignerName, TrustFile, demanded
+from adumbra.cli.options import AsJson
 from adumbra.cli.planning import print_hanging
 from adumbra.errors import visible
 
@@ -76,7 +76,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
     from dataclasses import asdict
 
     from adumbra.errors import VerificationFailed
-    from adumbra.release.logged import check_log
+    from adumbra.release.detached import check_log
     from adumbra.release.storage import find_faults
 
     demand = demanded(key, trust, revoked, signer, require_signature)

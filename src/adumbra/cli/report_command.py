@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adumbra.cli.flags import Force, Header, read_schema, require_new_file
+from adumbra.cli.options import Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
     from adumbra.mechanisms.base import Config
@@ -51,7 +51,7 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
     require_new_file("out", out, force=force)
     release = load(folder)
     if not internal:
-        from adumbra.mechanisms.pictures import pictures_of_release
+        from adumbra.mechanisms.methods import pictures_of_release
         from adumbra.report.page import render
 
         page = render(release.card, pictures_of_release(release))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.flags import AsJson, Force, Header, read_schema, require_new_file
+from adumbra.cli.options import AsJson, Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
     from adumbra.schema.schema import Schema
@@ -38,7 +38,7 @@ def draft(  # noqa: PLR0913 - one argument a flag
 
     A CSV file needs --header: its first line may be a row.
     """
-    from adumbra.cli.flags import warn_of_values
+    from adumbra.cli.options import warn_of_values
     from adumbra.data.sources import describe, is_csv
     from adumbra.schema.codebook import read_codebook
     from adumbra.schema.todo import to_do
@@ -79,7 +79,7 @@ def check(  # noqa: PLR0913 - one argument a flag
     as_json: AsJson = False,
 ) -> None:
     """Say every fault of a schema at once; with DATA, compare names, types, public row count."""
-    from adumbra.cli.flags import fit_words, say_notes, undeclared
+    from adumbra.cli.options import fit_words, say_notes, undeclared
     from adumbra.errors import SchemaError, require
     from adumbra.schema.todo import count_todos, text_of, to_do
 

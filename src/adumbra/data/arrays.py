@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from adumbra.data.batch import Batch
 from adumbra.data.cells import array_column, array_numbers, pandas_column, read_cells, read_lists
 from adumbra.data.columns import fill_values, read_numbers
-from adumbra.data.files import MEMORY_PIN
-from adumbra.data.row_ranges import match_columns, rechunk, require_range, require_rows
+from adumbra.data.files import MEMORY_PIN, match_columns, rechunk, require_range, require_rows
 from adumbra.data.sets import ColumnReader, MatrixReader, SetSource, open_sets, require_lists
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import ItemSpec, Schema

@@ -19,9 +19,8 @@ import pyarrow.csv as pa_csv
 from adumbra.data.batch import Batch
 from adumbra.data.csv_header import Header, read_rows, table_header
 from adumbra.data.csv_records import Layout, Records, split_records
-from adumbra.data.files import pin_files
+from adumbra.data.files import match_columns, pin_files, rechunk, require_range, require_rows
 from adumbra.data.lines import READ_BYTES
-from adumbra.data.row_ranges import match_columns, rechunk, require_range, require_rows
 from adumbra.schema.schema import Schema
 
 

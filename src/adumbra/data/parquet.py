@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adumbra.data.batch import Batch
-from adumbra.data.files import pin_files
-from adumbra.data.row_ranges import match_columns, rechunk, require_range, require_rows
+from adumbra.data.files import match_columns, pin_files, rechunk, require_range, require_rows
 from adumbra.errors import InvalidInput
 from adumbra.schema.schema import Schema
 

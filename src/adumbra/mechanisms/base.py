@@ -3,6 +3,9 @@
 `settle` makes every public decision once, from public numbers alone. Its `Plan` is shown before anything
 is paid, and `draw` uses the same decisions after. A `Draft` is what `draw` hands to `workflow`, which
 alone seals and publishes it. None of them knows a ledger.
+
+Public numbers have limits of size: methods use squares and fourth powers of bounds and norms, and one
+that would overflow after the charge is refused before.
 """
 
 import html
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
+from adumbra.errors import require
 from adumbra.numerics import grid_exponent, product_upper, sum_upper
 from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
@@ -196,3 +200,29 @@ def _coarsest(largest: float, exponent: int) -> int:
 def rows_of(noisy_count: float) -> int:
     """How many synthetic rows a noisy count asks for: its noise alone must not ask for billions."""
     return int(min(max(1.0, round(noisy_count)), MOST_ROWS))
+
+
+# Their fourth powers, times the rows and columns that fit on a machine, are floats.
+SMALLEST, LARGEST = 1e-60, 1e60
+REMEDY = "give the column another unit (a thousand times as large, say)"
+
+
+def require_magnitudes(schema: Schema, row_norm: float | None = None) -> None:
+    """Refuse bounds and a row norm that no method can work with; looks at no row."""
+    for column in schema.columns:
+        if not column.is_numeric:
+            continue
+        lower, upper = column.limits
+        largest, width = max(abs(lower), abs(upper)), upper - lower
+        require(
+            largest <= LARGEST,
+            f"column {column.name}: bounds {lower}, {upper}: must lie between -1e60 and 1e60; {REMEDY}",
+        )
+        require(
+            width == 0 or width >= SMALLEST,
+            f"column {column.name}: bounds {lower}, {upper}: must lie 1e-60 apart; {REMEDY}",
+        )
+    require(
+        row_norm is None or SMALLEST <= row_norm <= LARGEST,
+        f"row_norm={row_norm}: must lie between 1e-60 and 1e60",
+    )

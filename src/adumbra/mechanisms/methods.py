@@ -2,19 +2,25 @@
 
 Command line, documentation and dispatch read it. To add a method, write its package and add it here; see
 docs/decisions/0013-list-of-methods.md for why this is a typed tuple and not a registry of names.
+
+Pictures of any release are made here too, when it is published and again from its folder. They are for
+people and no part of the promise: a release that was paid for is published without the ones that fail.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from adumbra.errors import InvalidInput
-from adumbra.mechanisms.base import Method
+from adumbra.mechanisms.base import Method, Published, Settled
 from adumbra.mechanisms.lda import LDA
 from adumbra.mechanisms.moments import MOMENTS
 from adumbra.mechanisms.pca import PCA
 from adumbra.mechanisms.projection import DPPRO, JL_LAPLACE
 from adumbra.mechanisms.ron_gauss import RON_GAUSS
 from adumbra.mechanisms.topk import TOP_K
+from adumbra.postprocess.pictures import NOTHING, Pictures
+from adumbra.release.artifact import Release
 
 METHODS: tuple[Method[Any, Any], ...] = (DPPRO, JL_LAPLACE, LDA, MOMENTS, PCA, RON_GAUSS, TOP_K)
 
@@ -47,3 +53,30 @@ def config_of(name: str, facts: Mapping[str, Any]) -> Any:  # noqa: ANN401  (a c
     method = method_named(name.split(" ", maxsplit=1)[0])  # top-k adds its algorithm
     older = OLDER_NAMES.get(method.name, {})
     return method.config(**{older.get(field, field): value for field, value in facts.items()})
+
+
+def pictures_of(method: Method[Any, Any], settled: Settled[Any, Any], published: Published) -> Pictures:
+    """What the method shows of released numbers; nothing where it fails, since it is paid for."""
+    if method.pictures is None:
+        return NOTHING
+    try:
+        return method.pictures(settled, published)
+    except Exception:  # noqa: BLE001 - see above; tests call `method.pictures` itself
+        return NOTHING
+
+
+def pictures_of_release(release: Release) -> Pictures:
+    """The same from a folder: the card holds config and schema, and these settle the rest."""
+    card = release.card
+    try:
+        method = method_named(card["method"]["name"].split(" ", maxsplit=1)[0])
+        schema = release.schema
+        if (
+            schema.items is not None
+        ):  # a path on a stranger's card is not opened; the table has the names
+            schema = replace(schema, items=replace(schema.items, dictionary=None))
+        settled = method.settle(config_of(method.name, card["method"]["config"]), schema)
+    except InvalidInput:  # a card of another version
+        return NOTHING
+    tables = {name: release.tables[name] for name in release.tables} if method.name == "top-k" else {}
+    return pictures_of(method, settled, Published(arrays=release.arrays, tables=tables))

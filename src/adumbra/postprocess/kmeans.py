@@ -1,6 +1,6 @@
 """k-means on a projected release, with the known noise taken into account.
 
-Rows are assigned in the directions that rise above the noise edge (`denoise.signal_directions`); centres
+Rows are assigned in the directions that rise above the noise edge (`matrices.signal_directions`); centres
 and the within-cluster spread are then read off the released rows with the noise subtracted: a centre
 carries s2 / size of noise a coordinate, the spread (n - clusters) k s2 in all.
 """
@@ -11,8 +11,8 @@ import numpy as np
 
 from adumbra.errors import require
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.denoise import signal_directions
 from adumbra.postprocess.distances import DistanceModel
+from adumbra.postprocess.matrices import signal_directions
 
 MOST_STEPS = 100
 

@@ -3,17 +3,24 @@
     symmetric, Wigner noise s     w -> sqrt(w^2 - e^2) above e = 2 s sqrt(d), else 0
     rectangular noise s           Gavish & Donoho (2017), singular values above s (sqrt(p) + sqrt(q))
     class means                   empirical Bayes along the covariance's directions; small classes most
+    projected rows                Y = S + N  ->  m + (Y - m) V diag(f) V^T, f = shrunk / observed
+
+Distances through denoised rows are |s~_i - s~_j|^2 + c, with c such that they are right on average. They
+are biased towards the average distance, and far closer than the unbiased ones where the noise is large
+(measured in benchmarks/utility/projections.py). Where nothing rises above the noise, the answer is a
+constant; where the noise is small the unbiased distances are better, and `helps` is False.
 
 Only released numbers come in: nothing here can read data (an import contract).
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from adumbra.errors import require
 from adumbra.numerics import Array
-from adumbra.postprocess.denoise import shrink
+from adumbra.postprocess.distances import DistanceModel, pair_distances
 
 # A noisy covariance made usable: symmetric already, positive by projection with the noise's own edge.
 #
@@ -189,3 +196,79 @@ def root(covariance: Array) -> Array:
         values, vectors = np.linalg.eigh(whole)
         floor = max(float(values[-1]), 1e-12) * _FLOOR
         return np.asarray(vectors * np.sqrt(np.maximum(values, floor)))
+
+
+@dataclass(frozen=True, slots=True)
+class Denoiser:
+    """An affine map of released rows, and what it leaves of the noise."""
+
+    model: DistanceModel
+    mean: Array  # k
+    gain: Array  # k x k, symmetric, eigenvalues f in [0, 1]
+    floor: float  # c, in released units
+    helps: bool  # whether distances of single pairs hold more noise than signal, judged on the release
+
+    @property
+    def effective_components(self) -> float:
+        """The sum of f: how many released directions carry more than noise."""
+        return float(np.trace(self.gain))
+
+    def rows(self, released: Array) -> Array:
+        """The denoised rows, in the unit of the release."""
+        return np.asarray(self.mean + (released - self.mean) @ self.gain)
+
+    def pair_distances(self, left: Array, right: Array) -> Array:
+        """Shrunk squared distance of row i of `left` with row i of `right`; never negative."""
+        gap = (left - right) @ self.gain
+        return np.asarray((np.einsum("ij,ij->i", gap, gap) + self.floor) * self.model.unit**2)
+
+
+def fit_denoiser(model: DistanceModel, released: Array) -> Denoiser:
+    """Fit the shrinkage on released rows; one k x k eigenproblem, whatever the number of rows."""
+    n, k = released.shape
+    mean, values, vectors, observed = _spectrum(model, released)
+    gains = shrink(observed, k / n) / np.where(observed > 0.0, observed, 1.0)
+    # Mean squared distance of two rows, once unbiased and once through the map.
+    average = 2.0 * (float(values.sum()) / (n - 1) - k * model.noise.variance)
+    shrunk = 2.0 * float(np.sum(values * gains**2)) / (n - 1)
+    gain = (vectors * gains) @ vectors.T
+    return Denoiser(model, mean, gain, max(average - shrunk, 0.0), _noise_dominates(model, released))
+
+
+def signal_directions(model: DistanceModel, released: Array) -> Array:
+    """The right singular vectors above the noise edge, as columns; all of them where none is above."""
+    n, k = released.shape
+    _, _, vectors, observed = _spectrum(model, released)
+    above = observed > 1.0 + math.sqrt(k / n)
+    return vectors[:, above] if bool(above.any()) else vectors
+
+
+def _spectrum(model: DistanceModel, released: Array) -> tuple[Array, Array, Array, Array]:
+    """Mean, squared singular values, right singular vectors, singular values in units of the noise."""
+    n, k = released.shape
+    require(n > k, f"{n} rows of {k} columns: a noise edge needs more rows than columns")
+    mean = released.mean(axis=0)
+    centred = released - mean
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    observed = np.sqrt(np.maximum(values, 0.0)) / math.sqrt(n * model.noise.variance)
+    return mean, values, vectors, observed
+
+
+def _noise_dominates(model: DistanceModel, released: Array) -> bool:
+    """Whether more than half of the variance of unbiased distances is error, over disjoint pairs."""
+    half = len(released) // 2
+    found = pair_distances(model, released[:half], released[half : 2 * half])
+    error = float(model.variance(np.asarray(max(float(found.mean()), 0.0))))
+    return error > 0.5 * float(found.var())
+
+
+def shrink(observed: Array, shape: float) -> Array:
+    """The optimal Frobenius shrinker of singular values in units of sqrt(n s2); shape = k / n.
+
+    y -> sqrt((y^2 - shape - 1)^2 - 4 shape) / y above the edge 1 + sqrt(shape), and 0 below.
+    """
+    edge = 1.0 + math.sqrt(shape)
+    above = observed > edge
+    y = np.where(above, observed, edge)
+    root = np.sqrt(np.maximum((y * y - shape - 1.0) ** 2 - 4.0 * shape, 0.0))
+    return np.asarray(np.where(above, root / y, 0.0))

@@ -39,11 +39,19 @@ from adumbra.release.card import (
     plain,
     seal_card,
 )
+from adumbra.release.detached import (
+    PROOF_FILE,
+    SIGNATURE,
+    Demand,
+    SignedBy,
+    judge,
+    make_demand,
+    proof_faults,
+    words_on,
+)
 from adumbra.release.formats import AnyArray, TableStream
-from adumbra.release.logged import PROOF_FILE, proof_faults
 from adumbra.release.place import OPEN_FOLDER, make_parents
 from adumbra.release.promise import PAGE_LIMIT, page_faults
-from adumbra.release.signed import SIGNATURE, Demand, SignedBy, judge, make_demand, words_on
 
 __all__ = ["TableStream", "Verified", "date_files", "find_faults", "load", "verify", "write_staged"]
 CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.batch import SetBatch
-from adumbra.data.sources import open_source
-from adumbra.data.views import KeptSource
+from adumbra.data.sources import KeptSource, open_source
 from adumbra.mechanisms.topk.zone import ZoneSource, zone_source
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema

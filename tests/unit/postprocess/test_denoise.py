@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from adumbra.errors import InvalidInput
-from adumbra.postprocess import denoise, kmeans
+from adumbra.postprocess import kmeans
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw, pair_distances
+from adumbra.postprocess.matrices import fit_denoiser, shrink, signal_directions
 
 
 def model(sigma, k, unit=1.0):
@@ -22,7 +23,7 @@ def low_rank(n, k, rank, rng):
 def test_the_shrinker_vanishes_below_the_edge_and_is_right_above():
     shape = 0.25
     edge = 1 + math.sqrt(shape)
-    found = denoise.shrink(np.array([0.0, edge, edge + 1e-9, 3.0, 1e6]), shape)
+    found = shrink(np.array([0.0, edge, edge + 1e-9, 3.0, 1e6]), shape)
     assert found[0] == found[1] == 0.0
     assert 0.0 <= found[2] < 1e-3
     assert found[3] == pytest.approx(math.sqrt((9 - 1.25) ** 2 - 1) / 3)
@@ -34,7 +35,7 @@ def test_denoised_rows_are_closer_to_the_truth(sigma):
     rng = np.random.default_rng(1)
     truth = low_rank(4000, 12, 2, rng)
     noisy = truth + sigma * rng.standard_normal(truth.shape)
-    fitted = denoise.fit_denoiser(model(sigma, 12), noisy)
+    fitted = fit_denoiser(model(sigma, 12), noisy)
     before, after = np.mean((noisy - truth) ** 2), np.mean((fitted.rows(noisy) - truth) ** 2)
     assert after < 0.35 * before  # rank 2 of 12: the ideal is 1/6
     assert 1.0 < fitted.effective_components <= 2.0 + 1e-9
@@ -49,21 +50,19 @@ def test_shrunk_distances_are_closer_and_right_on_average(unit):
     m = model(sigma, 12, unit)
     i, j = rng.integers(5000, size=(2, 4000))
     exact = np.sum((truth[i] - truth[j]) ** 2, axis=1) * unit**2
-    fitted = denoise.fit_denoiser(m, noisy)
+    fitted = fit_denoiser(m, noisy)
     unbiased, shrunk = pair_distances(m, noisy[i], noisy[j]), fitted.pair_distances(noisy[i], noisy[j])
     assert np.mean((shrunk - exact) ** 2) < 0.25 * np.mean((unbiased - exact) ** 2)
     assert np.mean((shrunk - exact) ** 2) < np.var(exact)  # better than the best constant
     assert fitted.helps
-    assert not denoise.fit_denoiser(
-        model(0.05, 12), truth + 0.05 * rng.standard_normal(truth.shape)
-    ).helps
+    assert not fit_denoiser(model(0.05, 12), truth + 0.05 * rng.standard_normal(truth.shape)).helps
     assert abs(np.mean(shrunk) - np.mean(exact)) < 0.1 * np.mean(exact)
 
 
 def test_pure_noise_becomes_a_constant():
     rng = np.random.default_rng(3)
     noisy = rng.standard_normal((3000, 6))
-    fitted = denoise.fit_denoiser(model(1.1, 6), noisy)
+    fitted = fit_denoiser(model(1.1, 6), noisy)
     assert fitted.effective_components == 0.0
     assert np.ptp(fitted.rows(noisy)) == pytest.approx(np.ptp(noisy.mean(axis=0)))
     assert np.ptp(fitted.pair_distances(noisy[:5], noisy[5:10])) == 0.0
@@ -73,18 +72,18 @@ def test_signal_directions_are_those_of_the_low_rank_part():
     rng = np.random.default_rng(8)
     truth = low_rank(3000, 12, 2, rng)
     noisy = truth + rng.standard_normal(truth.shape)
-    found = denoise.signal_directions(model(1.0, 12), noisy)
+    found = signal_directions(model(1.0, 12), noisy)
     assert found.shape == (12, 2)
     centred = truth - truth.mean(axis=0)
     assert np.sum((centred @ found) ** 2) > 0.98 * np.sum(centred**2)
-    assert denoise.signal_directions(model(1.1, 12), rng.standard_normal((3000, 12))).shape == (12, 12)
+    assert signal_directions(model(1.1, 12), rng.standard_normal((3000, 12))).shape == (12, 12)
 
 
 def test_too_few_rows_are_refused():
     with pytest.raises(
         InvalidInput, match="4 rows of 6 columns: a noise edge needs more rows than columns"
     ):
-        denoise.fit_denoiser(model(1.0, 6), np.zeros((4, 6)))
+        fit_denoiser(model(1.0, 6), np.zeros((4, 6)))
 
 
 def blobs(n, k, sigma, rng, gap=6.0):

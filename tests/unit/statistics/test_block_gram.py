@@ -6,7 +6,7 @@ import pytest
 from adumbra.data.bounds import BoundedRows, bound_rows, with_constant
 from adumbra.errors import InvalidInput
 from adumbra.numerics import ROW_BITS
-from adumbra.statistics.block_gram import BlockGram
+from adumbra.statistics.moments import BlockGram
 
 UNITS = 2**14
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adumbra.errors import InvalidInput, Unsupported
-from adumbra.postprocess.moments.layout import number_edges
+from adumbra.postprocess.moments.design import number_edges
 from adumbra.relations import Neighbours
 from adumbra.statistics.histograms import Histograms, cell_rows, cut, histogram_sensitivity
 

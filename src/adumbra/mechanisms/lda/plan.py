@@ -2,7 +2,7 @@
 
 from adumbra.data.encode import Encoder
 from adumbra.errors import require
-from adumbra.mechanisms.base import Plan, Settled
+from adumbra.mechanisms.base import Plan, Settled, require_magnitudes
 from adumbra.mechanisms.box_release import (
     PURPOSE,
     MomentNoise,
@@ -11,7 +11,6 @@ from adumbra.mechanisms.box_release import (
     require_rows_unit,
 )
 from adumbra.mechanisms.lda.config import LDAConfig
-from adumbra.mechanisms.magnitudes import require_magnitudes
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.guarantee import promise

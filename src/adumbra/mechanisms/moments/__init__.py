@@ -2,9 +2,8 @@
 
 from adumbra.mechanisms.base import Method
 from adumbra.mechanisms.moments.config import MomentsConfig
-from adumbra.mechanisms.moments.pictures import pictures
 from adumbra.mechanisms.moments.plan import METHOD, settle
-from adumbra.mechanisms.moments.release import draw
+from adumbra.mechanisms.moments.release import draw, pictures
 
 MOMENTS = Method(
     name=METHOD,

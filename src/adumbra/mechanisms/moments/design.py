@@ -10,8 +10,14 @@ from dataclasses import replace
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.numerics import ROW_BITS
-from adumbra.postprocess.moments.design import BIN_PARTS, Design, Feature
-from adumbra.postprocess.moments.layout import FINE_CELLS, features_of, label_of
+from adumbra.postprocess.moments.design import (
+    BIN_PARTS,
+    FINE_CELLS,
+    Design,
+    Feature,
+    features_of,
+    label_of,
+)
 from adumbra.privacy.conversion import mu_of
 from adumbra.relations import Unit
 from adumbra.schema.schema import Schema

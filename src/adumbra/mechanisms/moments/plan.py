@@ -21,8 +21,8 @@ from adumbra.mechanisms.base import (
     Settled,
     calibrate_gaussian,
     calibrate_laplace,
+    require_magnitudes,
 )
-from adumbra.mechanisms.magnitudes import require_magnitudes
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import BLOCK_WIDTH, RADIUS_CELLS, ROWS_GUESS, design
 from adumbra.numerics import ROW_BITS, figure_upper, round_up, sqrt_upper
@@ -33,9 +33,8 @@ from adumbra.privacy.conversion import mu_of, split_epsilon, split_mu
 from adumbra.privacy.guarantee import promise
 from adumbra.relations import Neighbours
 from adumbra.schema.schema import Schema
-from adumbra.statistics.block_gram import BlockGram
 from adumbra.statistics.histograms import Histograms
-from adumbra.statistics.moments import require_no_overflow
+from adumbra.statistics.moments import BlockGram, require_no_overflow
 
 # What the plan of the moments synthesizer says: how wrong it will be, in numbers and in sentences.
 #

@@ -24,11 +24,10 @@ import numpy as np
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.bounds import BoundedRows, bound_rows, with_classes, with_constant
-from adumbra.data.sources import Source
-from adumbra.data.views import KeptSource
+from adumbra.data.sources import KeptSource, Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
-from adumbra.mechanisms.base import Calibrated, Draft, Settled
+from adumbra.mechanisms.base import Calibrated, Draft, Published, Settled
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import RADIUS_CELLS
 from adumbra.mechanisms.moments.plan import GRAM, MARGINALS, RADIUS, Parts, Scales, rows_to_draw
@@ -42,11 +41,18 @@ from adumbra.postprocess.moments.model import (
     build_model,
     finished_rows,
 )
+from adumbra.postprocess.moments.pictures import (
+    class_bars,
+    correlations_of,
+    histograms_of,
+    item_bars,
+)
+from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.base import Statistic
-from adumbra.statistics.block_gram import BlockGram
 from adumbra.statistics.histograms import CellRows, cell_rows, cut
+from adumbra.statistics.moments import BlockGram
 
 # Down to `bounded_block`: private rows on their way to the statistics. Every function is total, and a
 # row's result depends on that row and on public or paid-for numbers alone.
@@ -282,3 +288,18 @@ def read_gram(
         count_sigma=scales.deviation(scales.gram) / weight**2,
         radius=radius,
     )
+
+
+def pictures(settled: Settled[MomentsConfig, Parts], published: Published) -> Pictures:
+    """One-way histograms, classes, correlations and their spectrum."""
+    arrays = {name: np.asarray(value, np.float64) for name, value in published.arrays.items()}
+    design, schema = settled.parts.design, settled.schema
+    is_pure = settled.config.delta == 0
+    marginals, centre = read_first(settled, arrays["marginals"])
+    gram = read_gram(settled, arrays, *settled.parts.gram_of(len(centre.means)))
+    shown = histograms_of(design, schema, arrays["marginals"], marginals, is_pure=is_pure)
+    heat, spectrum = correlations_of(design, schema, marginals, centre, gram, is_pure=is_pure)
+    if schema.items is not None:
+        return Pictures(bars=item_bars(shown), heat=heat, spectrum=spectrum)
+    classes = class_bars(design, schema, arrays["marginals"], marginals, is_pure=is_pure)
+    return Pictures(histograms=shown, bars=classes, heat=heat, spectrum=spectrum)

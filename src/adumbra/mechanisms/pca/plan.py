@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from adumbra.data.encode import Encoder
 from adumbra.errors import Unsupported, require
-from adumbra.mechanisms.base import Noise, Plan, Settled
+from adumbra.mechanisms.base import Noise, Plan, Settled, require_magnitudes
 from adumbra.mechanisms.box_release import PURPOSE, MomentParts, calibrate_moments, require_rows_unit
-from adumbra.mechanisms.magnitudes import require_magnitudes
 from adumbra.mechanisms.pca.config import PCAConfig, budget_parts
 from adumbra.mechanisms.pca.forecast import moment_expectations, row_expectations
 from adumbra.mechanisms.pca.rows import ROWS

@@ -16,8 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from adumbra.matrices import ProjectionMatrix, clip_radius, matrix_from_words, public_matrix
-from adumbra.mechanisms.base import Calibrated, Plan, Settled, calibrate_gaussian, calibrate_laplace
-from adumbra.mechanisms.magnitudes import require_magnitudes
+from adumbra.mechanisms.base import (
+    Calibrated,
+    Plan,
+    Settled,
+    calibrate_gaussian,
+    calibrate_laplace,
+    require_magnitudes,
+)
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.forecast import forecast
 from adumbra.mechanisms.projection.rows import (

@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 
 from adumbra.errors import Unsupported, require
-from adumbra.mechanisms.base import Plan, Settled
-from adumbra.mechanisms.magnitudes import require_magnitudes
+from adumbra.mechanisms.base import Plan, Settled, require_magnitudes
 from adumbra.mechanisms.ron_gauss.choice import (
     best_components,
     best_covariance,

@@ -10,8 +10,7 @@ Limits      counts of rows longer than the truncation length are too low; noise 
 import pyarrow as pa
 
 from adumbra.data.sets import item_spec
-from adumbra.data.sources import Source
-from adumbra.data.views import KeptSource
+from adumbra.data.sources import KeptSource, Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.base import Draft, Settled
 from adumbra.mechanisms.topk import methods

@@ -9,8 +9,7 @@ from typing import cast
 import numpy as np
 
 from adumbra.data.batch import SetBatch
-from adumbra.data.sources import Source, SourceView
-from adumbra.data.views import KeptSource
+from adumbra.data.sources import KeptSource, Source, SourceView
 from adumbra.numerics import Ints
 
 

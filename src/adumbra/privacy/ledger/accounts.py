@@ -1,4 +1,4 @@
-"""Populations and their budgets: register, charge, raise a cap, link.
+"""Populations and their budgets: register, quote, charge, raise a cap, link.
 
 Every function that changes something runs inside one write transaction, given by its `Chain`.
 
@@ -7,17 +7,27 @@ Proof       ledger.proof.md, of `charge` and `link`.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy import Connection, RowMapping, insert, select, update
 
 from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, Unsupported, require
+from adumbra.numerics import figure_lower, figure_upper
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import amounts
 from adumbra.privacy.ledger.chain import Chain, read_events
 from adumbra.privacy.ledger.guards import renew_population_guard
 from adumbra.privacy.ledger.model import charges, entries, populations
-from adumbra.privacy.ledger.values import Currency, Population, State
+from adumbra.privacy.ledger.values import (
+    MAX_UNITS,
+    Currency,
+    Population,
+    State,
+    affordable,
+    cap,
+    cost,
+    shown,
+    spent_epsilon,
+)
 from adumbra.relations import Neighbours, Unit
 
 
@@ -76,7 +86,7 @@ def _account(row: RowMapping) -> Account:
 
 def register(chain: Chain, population: Population) -> None:
     """Open an account; a child must count the same thing as its parent, and charges it."""
-    units = amounts.cap(population)
+    units = cap(population)
     parent = population.parent
     if parent is not None:
         _require_alike(population, lineage(chain.connection, parent)[0].population)
@@ -123,7 +133,7 @@ def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int
             f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered "
             f"for {people.unit}/{people.neighbours}; unlike guarantees do not add"
         )
-    return [amounts.cost(guarantee, account.population) for account in accounts]
+    return [cost(guarantee, account.population) for account in accounts]
 
 
 def check(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> None:
@@ -149,7 +159,7 @@ def charge(chain: Chain, name: str, guarantee: PrivacyGuarantee) -> dict[str, in
 
 def _pay(connection: Connection, name: str, units: int) -> bool:
     """Add to `spent` if, and only if, the cap allows it: one guarded statement."""
-    if units > amounts.MAX_UNITS:
+    if units > MAX_UNITS:
         return False
     guarded = (
         update(populations)
@@ -163,7 +173,7 @@ def _pay(connection: Connection, name: str, units: int) -> bool:
 def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetRefused:
     """Asked, left and the largest request that would pass, at the delta that was asked for."""
     asked = guarantee.epsilon_at(guarantee.delta)
-    asked = asked if guarantee.is_pure else amounts.shown(asked)
+    asked = asked if guarantee.is_pure else shown(asked)
     narrowest = min(accounts, key=lambda account: room(account, guarantee.delta))
     largest = room(narrowest, guarantee.delta)
     people = narrowest.population
@@ -182,7 +192,7 @@ def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetR
 
 def room(account: Account, delta: float) -> float:
     """The largest epsilon at this delta (0: pure) that the account can still pay."""
-    return amounts.affordable(account.left, account.population, delta)
+    return affordable(account.left, account.population, delta)
 
 
 def raise_cap(chain: Chain, name: str, epsilon: float, reason: str) -> None:
@@ -198,7 +208,7 @@ def raise_cap(chain: Chain, name: str, epsilon: float, reason: str) -> None:
     )
     # A spend of the whole old cap may have cost a fraction of a unit more than it was charged.
     given_up += account.left == 0
-    units = amounts.cap(replace(account.population, epsilon=epsilon), given_up)
+    units = cap(replace(account.population, epsilon=epsilon), given_up)
     if units <= account.cap:
         raise InvalidInput(
             f"epsilon={epsilon!r}: must be above the cap of {account.population.epsilon!r}"
@@ -235,7 +245,7 @@ def change_delta(chain: Chain, name: str, delta: float, epsilon: float | None, r
         "epsilon": repr(float(after.epsilon)),
         "delta": repr(float(after.delta)),
         "currency": str(after.currency),
-        "cap": amounts.cap(after),
+        "cap": cap(after),
     }
     earlier = {"before": repr(before.epsilon), "before_delta": repr(before.delta)}
     chain.act("change-delta", {"population": name, **earlier, **changed, "reason": reason_of(reason)})
@@ -291,3 +301,49 @@ def reason_of(reason: str) -> str:
         "reason: write one printable line of 1 to 400 letters; it is public",
     )
     return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """The price of one guarantee in one account; every epsilon is at the account's delta."""
+
+    population: str
+    delta: float  # 0: the account adds epsilons; above 0: squares of mu
+    cap: float
+    takes: float
+    left: float
+    left_after: float
+
+    def sentence(self) -> str:
+        """For whoever is about to pay."""
+        at = f" at delta={figure_upper(self.delta)}" if self.delta else ""
+        adds = " (squares add)" if self.delta else ""
+        takes, cap = figure_upper(self.takes, 12), figure_upper(self.cap, 12)
+        left, after = figure_lower(self.left, 12), figure_lower(self.left_after, 12)
+        return (
+            f"{self.population}: takes epsilon={takes} of {cap}{at}; "
+            f"{left} left before, {after} after{adds}"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return asdict(self)
+
+
+def quote(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> tuple[Quote, ...]:
+    """The price in a population's account and in each of its ancestors', itself first."""
+    found = []
+    above = lineage(connection, name)
+    for account, units in zip(above, prices(above, guarantee), strict=True):
+        people = account.population
+        found.append(
+            Quote(
+                population=people.name,
+                delta=people.delta,
+                cap=people.epsilon,
+                takes=spent_epsilon([guarantee], people),
+                left=affordable(account.left, people, people.delta),
+                left_after=affordable(account.left - units, people, people.delta),
+            )
+        )
+    return tuple(found)

@@ -23,13 +23,13 @@ from adumbra.privacy.ledger import (
     statements,
     tripwire,
 )
+from adumbra.privacy.ledger.accounts import Quote, quote
 from adumbra.privacy.ledger.chain import Chain
 from adumbra.privacy.ledger.check import Verified, check
 from adumbra.privacy.ledger.export import write_export
-from adumbra.privacy.ledger.fingerprint import Fingerprint
 from adumbra.privacy.ledger.model import FORMAT, heads, keys
-from adumbra.privacy.ledger.quotes import Quote, quote
 from adumbra.privacy.ledger.store import ReplyLost, Store
+from adumbra.privacy.ledger.tripwire import Fingerprint
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, Population, State, Statement
 
 _PUBLIC_HEAD = select(heads).where(heads.c.log == "public")

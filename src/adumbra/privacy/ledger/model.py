@@ -2,9 +2,8 @@
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, ForeignKey, MetaData, Table, Text
 
-from adumbra.privacy.ledger.amounts import MAX_UNITS
 from adumbra.privacy.ledger.guards import create_guards
-from adumbra.privacy.ledger.values import State
+from adumbra.privacy.ledger.values import MAX_UNITS, State
 
 FORMAT = "adumbra-ledger/1"
 

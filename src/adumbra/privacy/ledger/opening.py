@@ -10,9 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import URL, Connection, insert, inspect
 
 from adumbra.errors import InvalidInput
-from adumbra.privacy.ledger import files, journal
+from adumbra.privacy.ledger import files
 from adumbra.privacy.ledger import store as stores
 from adumbra.privacy.ledger.chain import GENESIS, LOGS, Chain
+from adumbra.privacy.ledger.files import convert, require_sharing
 from adumbra.privacy.ledger.ledger import Ledger
 from adumbra.privacy.ledger.model import FORMAT, create_all, heads, keys
 from adumbra.privacy.ledger.store import Store, check_file, parse_location
@@ -40,7 +41,7 @@ def make_ledger(location: str | Path, fill: Fill) -> Ledger:
     try:
         os.fchmod(held, 0o600)  # whatever the umask is
         fcntl.flock(held, fcntl.LOCK_EX)  # `ledger clean` leaves it alone while we live
-        journal.require_sharing(draft)
+        require_sharing(draft)
         store = Store(URL.create("sqlite", database=str(draft)))
         _initialise(store, fill)
         store.close()
@@ -65,7 +66,7 @@ def open_ledger(location: str | Path) -> Ledger:
     url = parse_location(location)
     check_file(url)
     if url.get_backend_name() == "sqlite":
-        journal.convert(Path(str(url.database)), stores.BUSY_SECONDS)
+        convert(Path(str(url.database)), stores.BUSY_SECONDS)
     return Ledger(Store(url))
 
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from adumbra.errors import require
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import amounts
 from adumbra.privacy.ledger.chain import canonical
-from adumbra.privacy.ledger.values import Population
+from adumbra.privacy.ledger.values import Population, cap, cost
 from adumbra.relations import Neighbours, Unit
 
 Event = Mapping[str, Any]
@@ -89,7 +88,7 @@ class Book:
 
     def _check_cap(self, name: str) -> None:
         row, people = self.populations[name], self._population(name)
-        expected = amounts.cap(people, self._given_up[name])
+        expected = cap(people, self._given_up[name])
         require(row["currency"] == people.currency and row["cap"] == expected, "wrong cap")
 
     def _population(self, name: str) -> Population:
@@ -138,7 +137,7 @@ class Book:
 
     def _charge(self, entry: str, guarantee: PrivacyGuarantee, name: str, units: int) -> None:
         row = self.populations[name]
-        require(units == amounts.cost(guarantee, self._population(name)), "a wrong price")
+        require(units == cost(guarantee, self._population(name)), "a wrong price")
         row["spent"] += units
         require(row["spent"] <= row["cap"], f"population {name} above its cap")
         require((entry, name) not in self.charges, "charged twice")

@@ -7,11 +7,19 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select
 
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import amounts, protocol, tripwire
+from adumbra.privacy.ledger import protocol, tripwire
 from adumbra.privacy.ledger.accounts import Account, all_accounts, lineage, room
 from adumbra.privacy.ledger.chain import read_events
 from adumbra.privacy.ledger.model import charges, entries
-from adumbra.privacy.ledger.values import CapChange, Entry, Overlap, Population, State, Statement
+from adumbra.privacy.ledger.values import (
+    CapChange,
+    Entry,
+    Overlap,
+    Population,
+    State,
+    Statement,
+    spent_epsilon,
+)
 
 
 def read(connection: Connection, name: str | None) -> tuple[Statement, ...]:
@@ -54,7 +62,7 @@ def _statement(
         population=people,
         cap_units=account.cap,
         spent_units=account.spent,
-        spent=amounts.spent_epsilon(spends, people),
+        spent=spent_epsilon(spends, people),
         left=min(room(other, people.delta) for other in above),
         more_like_last=_more(connection, above, live[-1]) if live else None,
         entries=tuple(_entry(row, people, asked[row["id"]]) for row in rows),
@@ -71,7 +79,7 @@ def _entry(row: RowMapping, people: Population, asked: Mapping[str, Any]) -> Ent
         id=row["id"],
         population=row["population"],
         state=State(row["state"]),
-        epsilon=amounts.spent_epsilon([guarantee], people),
+        epsilon=spent_epsilon([guarantee], people),
         guarantee=guarantee.sentence(),
         digest=row["digest"],
         staged=row["staged"],

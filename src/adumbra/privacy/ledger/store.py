@@ -28,7 +28,8 @@ from sqlalchemy.exc import (
 )
 
 from adumbra.errors import AdumbraError, InvalidInput, LedgerError, LedgerNotWritable
-from adumbra.privacy.ledger import journal, postgres
+from adumbra.privacy.ledger import postgres
+from adumbra.privacy.ledger.files import damaged, is_damage, is_database, require_mode
 
 BUSY_SECONDS = 60
 _WRITE = "adumbra_write"
@@ -111,8 +112,8 @@ class Store:
                 yield
                 is_ended = True
         except (DBAPIError, UnicodeDecodeError) as error:
-            if journal.is_damage(getattr(error, "orig", error)):
-                fault = journal.damaged(self.name)
+            if is_damage(getattr(error, "orig", error)):
+                fault = damaged(self.name)
             elif mark is None or not is_ended:
                 raise
             else:
@@ -228,7 +229,7 @@ def _durable_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 def _require_one_file(connection: sqlite3.Connection, _record: object) -> None:
     """No write-ahead log: a copy of the ledger's file has every charge that was committed."""
     try:
-        journal.require_mode(connection, "delete")
+        require_mode(connection, "delete")
     except BaseException:
         connection.close()
         raise
@@ -281,7 +282,7 @@ def check_file(url: URL) -> None:
         raise InvalidInput(f"ledger={path}: no such file; make one with `adumbra ledger init`")
     if not os.access(path, os.R_OK):
         raise InvalidInput(f"ledger={path}: cannot be read (Permission denied)")
-    if not journal.is_database(path):  # before its mode: nobody shall change that of a stranger's file
+    if not is_database(path):  # before its mode: nobody shall change that of a stranger's file
         raise InvalidInput(f"ledger={path}: is not a ledger; name the file that `ledger init` made")
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:

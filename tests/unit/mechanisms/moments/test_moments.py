@@ -18,7 +18,7 @@ from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
 from adumbra.postprocess.moments import model as moments_model
-from adumbra.postprocess.moments.layout import number_edges
+from adumbra.postprocess.moments.design import number_edges
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema

@@ -21,11 +21,11 @@ from adumbra.privacy.ledger import (
     backup_ledger,
     create_ledger,
     files,
-    journal,
     open_ledger,
     restore_ledger,
     store,
 )
+from adumbra.privacy.ledger.files import convert
 from support.ledger import DATABASES, ROW, new_location, register, reserve, run
 
 
@@ -84,11 +84,11 @@ def left_by_an_earlier_version(folder):
         register(ledger)
     code = (
         "import os, sqlite3, sys\n"
-        "from adumbra.privacy.ledger import open_ledger, journal\n"
+        "from adumbra.privacy.ledger import open_ledger, opening, store\n"
         "sys.path.insert(0, sys.argv[2])\n"
         "from support.ledger import reserve\n"
-        "journal.require_mode = lambda connection, _: connection.execute('PRAGMA journal_mode = WAL')\n"
-        "journal.convert = lambda *_: None\n"
+        "store.require_mode = lambda connection, _: connection.execute('PRAGMA journal_mode = WAL')\n"
+        "opening.convert = lambda *_: None\n"
         "print(reserve(open_ledger(sys.argv[1])), flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
@@ -151,7 +151,7 @@ def test_many_may_convert_one_ledger_at_the_same_moment(tmp_path):
 
 def test_a_file_that_cannot_be_written_is_said_to_be_so(tmp_path):
     with pytest.raises(LedgerError, match="cannot be opened for writing"):
-        journal.convert(tmp_path / "none" / "ledger.db", 0.1)
+        convert(tmp_path / "none" / "ledger.db", 0.1)
 
 
 def test_opening_a_ledger_twice_keeps_the_locks_of_the_first(tmp_path):

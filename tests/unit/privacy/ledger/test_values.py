@@ -10,7 +10,7 @@ import pytest
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import Population
-from adumbra.privacy.ledger.amounts import (
+from adumbra.privacy.ledger.values import (
     MAX_UNITS,
     SCALE,
     affordable,

@@ -8,7 +8,7 @@ import pytest
 from adumbra.errors import InvalidInput
 from adumbra.numerics import ROW_BITS
 from adumbra.privacy.ledger import Fingerprint, Population
-from adumbra.privacy.ledger.fingerprint import ALERT, SKETCH, shared
+from adumbra.privacy.ledger.tripwire import ALERT, SKETCH, shared
 from adumbra.relations import Neighbours, Unit
 from support.ledger import ask, register, reserve
 
