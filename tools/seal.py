@@ -10,7 +10,7 @@ A proof file `x.proof.md` opens with front matter:
 Check all:        python tools/seal.py
 Reseal by hand:   python tools/seal.py --write FILE...     (`make reseal PROOF=FILE`, after re-reading)
 
-The names may also stand below `covers:`, one a line after a dash. Functions, classes, `Class.method` and
+The names may also stand below `covers:`, one per line after a dash. Functions, classes, methods and
 module-level constants can be covered. The tree is written out by our own `skeleton`, because `ast.dump`
 differs between Python versions.
 """

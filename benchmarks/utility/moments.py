@@ -270,7 +270,7 @@ def main():
     parser.add_argument("--only", default=NAMES.replace(" ", ","))
     parser.add_argument("--methods", default="moments,ron-gauss,lda")
     parser.add_argument("--table", action="store_true", help="Markdown; with --out and --seeds 0")
-    parser.add_argument("--out", type=Path, help="JSON lines, one a run; runs found there are kept")
+    parser.add_argument("--out", type=Path, help="JSON lines, one per run; runs found there are kept")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)  # slow convergence of the judge's own models
     done = {}

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """One line a kind of test, from what the passed ones recorded under "claim", "bug" and "pairs"."""
+    """One line per kind of test, from what the passed ones recorded under "claim", "bug" and "pairs"."""
     told = defaultdict(list)
     for report in terminalreporter.getreports("passed"):
         if report.when == "call":

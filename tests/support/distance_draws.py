@@ -12,7 +12,7 @@ GRID = -20
 
 
 def projected_draws(family, a, k, draws, seed):
-    """a R for independent matrices R on the lattice, one a row."""
+    """a R for independent matrices R on the lattice, one per row."""
     d = len(a)
     words = np.random.default_rng(seed).bit_generator.random_raw
     if family == "identity":

@@ -77,7 +77,7 @@ def shadow_attack(
     shadows: int,
     seed: int = 0,
 ) -> float:
-    """Can one target be told from shadow releases with and without it? A linear score of their moments.
+    """Is one target recognisable from shadow releases with and without it? Scores moments linearly.
 
     `release(rows, number)` returns released rows; half of the shadows train the score, half judge it.
     """

@@ -21,11 +21,9 @@ Question = Annotated[
         "COLUMN=VALUE and ...`, after a share `given ...`. Quote names and values that have spaces."
     ),
 ]
-Level = Annotated[
-    float, typer.Option("--level", help="Share of releases whose interval covers the truth.")
-]
+Level = Annotated[float, typer.Option("--level", help="Confidence level of the interval.")]
 Population = Annotated[
-    bool, typer.Option("--population", help="Take the rows as a sample, and add sampling error.")
+    bool, typer.Option("--population", help="Treat the rows as a sample and add sampling error.")
 ]
 
 
@@ -36,7 +34,7 @@ def ask(
     population: Population = False,
     json: AsJson = False,
 ) -> None:
-    """Answer a question from a release, with an interval that holds; costs nothing."""
+    """Answer a question from a release with a confidence interval. Spends no budget."""
     from adumbra.answers.askable import load
     from adumbra.answers.estimate import Estimate
 

@@ -30,7 +30,8 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
         ),
     ] = None,
     epsilon: Annotated[
-        float, typer.Option("--epsilon", help="The claim that is attacked; planted bugs have their own.")
+        float,
+        typer.Option("--epsilon", help="The claimed epsilon to attack; planted bugs have their own."),
     ] = 1.0,
     delta: Annotated[
         float | None,
@@ -43,12 +44,12 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
         ),
     ] = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Plant known bugs instead; each must be caught.")
+        bool, typer.Option("--mutants", help="Plant known bugs instead. Each must be caught.")
     ] = False,
     replay: Annotated[
         bool,
         typer.Option(
-            "--replay", help="Freeze the noise instead, change one row: no byte that leaves may differ."
+            "--replay", help="Freeze the noise instead and change one row: no released byte may differ."
         ),
     ] = False,
     figure: Annotated[
@@ -58,7 +59,7 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
     force: Force = False,
     json: AsJson = False,
 ) -> None:
-    """Attack every claim of this package on tables made for it; no data of yours is touched.
+    """Attack every privacy claim of this package on generated tables. Uses none of your data.
 
     Prints the epsilon that the attack proves: above the claimed one, the claim is refuted.
 

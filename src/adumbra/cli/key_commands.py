@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adumbra.privacy.ledger import Ledger
     from adumbra.release.detached import Demand
 
-app = typer.Typer(help="Keys that sign releases, and whose signatures you trust.", no_args_is_help=True)
+app = typer.Typer(help="Keys that sign releases, and the signers you trust.", no_args_is_help=True)
 
 SigningKey = Annotated[
     Path | None,

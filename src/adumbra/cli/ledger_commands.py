@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adumbra.privacy.ledger import Ledger, Statement
 
 app = typer.Typer(
-    help="The budget ledger: who may still spend how much, and where every spend stands.",
+    help="The budget ledger: what each population may still spend, and the state of every release.",
     no_args_is_help=True,
 )
 
@@ -76,20 +76,24 @@ def init(
 def register(  # noqa: PLR0913, PLR0917 - one argument a flag
     name: Annotated[str, typer.Argument(help="A name for the people whose data it is.")],
     ledger: Location,
-    epsilon: Annotated[
-        float, typer.Option("--epsilon", help="The cap: all releases together stay below it.")
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The cap for all releases together.")],
+    unit: Annotated[
+        UnitName,
+        typer.Option("--unit", help="What the guarantee hides: a row, or one element of a row."),
     ],
-    unit: Annotated[UnitName, typer.Option("--unit", help="Whose change is hidden.")],
     neighbours: Annotated[
-        RelationName, typer.Option("--neighbours", help="Which tables must look alike.")
+        RelationName, typer.Option("--neighbours", help="Which tables count as neighbours.")
     ],
     delta: Annotated[
-        float, typer.Option("--delta", help="Above 0: counts Gaussian mu^2. 0: counts pure epsilon.")
+        float,
+        typer.Option(
+            "--delta", help="Above 0: a Gaussian budget (mu^2 adds). 0: a pure budget (epsilon adds)."
+        ),
     ] = 1e-6,
     parent: Annotated[
-        str | None, typer.Option("--parent", help="A population that pays as well.")
+        str | None, typer.Option("--parent", help="A parent population that is charged too.")
     ] = None,
-    owner: Annotated[str, typer.Option("--owner", help="Who answers for it; stays private.")] = "",
+    owner: Annotated[str, typer.Option("--owner", help="Who is accountable; stays private.")] = "",
     purpose: Annotated[str, typer.Option("--purpose", help="What it is for; public.")] = "",
     json: AsJson = False,
 ) -> None:
@@ -122,7 +126,7 @@ def show(
     population: Annotated[str | None, typer.Argument(help="One population; all when left out.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Show spent, left, about how many more, and every spend that a crash left behind."""
+    """Show what is spent and left, and any release that a crash interrupted."""
     with opened(ledger) as book:
         statements = book.show(population)
     if json:
@@ -144,7 +148,7 @@ def verify(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Check chains, signatures, sums and states; with a card or a head, that nothing was rolled back."""
+    """Check hash chains, signatures, sums and states. With a card or head: no roll-back."""
     from dataclasses import asdict
 
     card, digest = (None, None) if against is None else read_card(against)
@@ -155,7 +159,7 @@ def verify(
 
 @app.command()
 def head(ledger: Location, json: AsJson = False) -> None:
-    """Print the signed head: keep it (--json) elsewhere, and a roll-back shows (`verify --against`)."""
+    """Print the signed head. Keep it elsewhere (--json): `verify --against` then sees a roll-back."""
     with opened(ledger) as book:
         found = book.head()
     signed = f"signature {found.signature}\npublic key {found.public_key}"
@@ -174,7 +178,7 @@ def resume(  # noqa: PLR0913, PLR0917 - one argument a flag
     unsigned: Unsigned = False,
     json: AsJson = False,
 ) -> None:
-    """Publish the same sealed bytes after a crash."""
+    """Finish an interrupted release: publish the same sealed bytes."""
     from adumbra.release.storage import date_files
 
     with opened(ledger) as book:
@@ -186,7 +190,7 @@ def resume(  # noqa: PLR0913, PLR0917 - one argument a flag
 
 @app.command()
 def void(entry: EntryId, ledger: Location, reason: Reason, json: AsJson = False) -> None:
-    """Give a reservation up before its noise was drawn; its charge is returned."""
+    """Cancel a reservation before its noise was drawn. Its charge is returned."""
     with opened(ledger) as book:
         book.void(entry, reason)
     say(f"voided {entry}", {"entry": entry, "state": "void"}, json)
@@ -203,7 +207,7 @@ def raise_cap(  # noqa: PLR0913, PLR0917 - one argument a flag
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Raise a cap, or change the delta of an unused account; act and reason stay visible for ever."""
+    """Raise a cap, or change the delta of an unused account. Act and reason stay in the log."""
     from adumbra.errors import InvalidInput
 
     with opened(ledger) as book:
@@ -243,7 +247,7 @@ def declare(  # noqa: PLR0913, PLR0917 - one argument a flag
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Declare that two populations hold different people although their rows look alike."""
+    """Declare that two populations are different people although their rows look alike."""
     with opened(ledger) as book:
         (book.withdraw_different if withdraw else book.declare_different)(population, other, reason)
     what = "not declared different" if withdraw else "different people"
@@ -260,7 +264,7 @@ def export(
     force: Force = False,
     json: AsJson = False,
 ) -> None:
-    """Write the log to a file; without --private it names no path and no person."""
+    """Write the log to a file. Without --private it names no path and no person."""
     require_new_file("path", path, force=force)
     with opened(ledger) as book:
         if force:

@@ -20,7 +20,7 @@ def backup(
     head: Kept = None,
     json: AsJson = False,
 ) -> None:
-    """Copy the ledger while it is in use, verified, and write its signed head: keep that elsewhere."""
+    """Copy the ledger while it is in use, verify the copy, and write its signed head."""
     from adumbra.privacy.ledger import backup_ledger
 
     with opened(ledger) as book:
@@ -38,7 +38,7 @@ def restore(
     ],
     json: AsJson = False,
 ) -> None:
-    """Make the ledger again from a backup; one that lacks the kept head is refused: it lost charges."""
+    """Restore the ledger from a backup. A backup older than the kept head is refused."""
     from adumbra.privacy.ledger import restore_ledger
 
     card, digest = read_card(against)
@@ -54,7 +54,7 @@ def clean(
     remove: Annotated[bool, typer.Option("--remove", help="Delete what is listed.")] = False,
     json: AsJson = False,
 ) -> None:
-    """List what crashes left in a folder: staged folders that cannot be published, half-made ledgers."""
+    """List what crashes left in a folder: staging folders and half-made ledgers."""
     from adumbra.release.leftovers import find_leftovers
     from adumbra.release.leftovers import remove as remove_one
 

@@ -95,7 +95,7 @@ def _log(source: str) -> "tuple[Log, LogHead]":
 
 
 def withdraw(entry: EntryId, ledger: Location, reason: Reason, json: AsJson = False) -> None:
-    """Say in the public log that a release shall no longer be used; it stays charged, and genuine."""
+    """Mark a release as withdrawn in the public log. It stays charged and genuine."""
     with opened(ledger) as book:
         book.withdraw(entry, reason)
     say(f"withdrawn: {entry}; publish a new head", {"entry": entry, "notice": "withdraw"}, json)
@@ -108,7 +108,7 @@ def supersede(
     reason: Reason,
     json: AsJson = False,
 ) -> None:
-    """Say in the public log that another release takes the place of this one."""
+    """Mark a release as replaced by another one in the public log."""
     with opened(ledger) as book:
         book.supersede(entry, by, reason)
     facts = {"entry": entry, "notice": "supersede", "by": by}

@@ -9,7 +9,7 @@ from adumbra.cli.planning import print_hanging
 
 
 def methods(json: AsJson = False) -> None:
-    """List the methods: what each is for, and its options with their choices, defaults and meaning."""
+    """List the methods: what each is for, and its options with defaults."""
     from adumbra.cli.options import describe_options
     from adumbra.mechanisms.methods import METHODS
 

@@ -126,12 +126,12 @@ Delta = Annotated[
     float | None,
     typer.Option(
         "--delta",
-        help="0: pure epsilon; above 0: Gaussian noise; left out: the method's own, which "
-        "`adumbra methods` lists (1e-6 for moments).",
+        help="0: pure epsilon. Above 0: Gaussian noise. Default: see `adumbra methods`.",
     ),
 ]
 Options = Annotated[
-    list[str] | None, typer.Option("-o", "--option", help="A parameter, as name=value; repeat.")
+    list[str] | None,
+    typer.Option("-o", "--option", help="Set a method option (name=value). Repeatable."),
 ]
 
 
@@ -145,12 +145,13 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
         bool, typer.Option("--compare", help="One line per method that fits the schema, not --method.")
     ] = False,
     data: Annotated[
-        str | None, typer.Option("--data", help="Only names and a public row count are read.")
+        str | None,
+        typer.Option("--data", help="The data; only column names and a public row count are read."),
     ] = None,
     header: Header = False,
     json: AsJson = False,
 ) -> None:
-    """Say what a release would cost and how wrong it would be; reads no value."""
+    """Show what a release would cost and its expected error. Reads no values."""
     from adumbra import workflow
     from adumbra.cli import comparing
     from adumbra.cli.options import make_config, say_notes, spelled_as_options, undeclared
@@ -184,26 +185,31 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     schema: SchemaFile,
     epsilon: Epsilon,
     ledger: Annotated[str, typer.Option("--ledger", help="Ledger file, or a PostgreSQL URL.")],
-    population: Annotated[str, typer.Option("--population", help="The population that pays.")],
-    out: Annotated[Path, typer.Option("--out", help="The new folder of the release.")],
+    population: Annotated[str, typer.Option("--population", help="The population to charge.")],
+    out: Annotated[Path, typer.Option("--out", help="The new folder for the release.")],
     method: Method = "moments",
     delta: Delta = None,
     option: Options = None,
     header: Header = False,
     engine: Annotated[str, typer.Option("--engine", help="Where it runs: local.")] = "local",
     before_dp: Annotated[
-        str, typer.Option("--before-dp", help="What was done to the rows before; goes on the card.")
+        str,
+        typer.Option(
+            "--before-dp", help="What was done to the rows before release. Printed on the card."
+        ),
     ] = "not declared",
     about: Annotated[
         list[str] | None,
         typer.Option(
             "--about",
-            help="A line of the card, as name=value: title, curator, intended_use, why, product, region "
-            "or sector; repeat. It is public.",
+            help="Add a public line to the card (name=value): title, curator, intended_use, why, "
+            "product, region or sector. Repeatable.",
         ),
     ] = None,
     key: SigningKey = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask for confirmation (for scripts).")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Plan, pay the ledger, release, and write the folder with its card and page."""
@@ -293,7 +299,7 @@ def exit_code_of(stop: BaseException) -> int:
 
 
 def charge_notes(error: BaseException) -> list[str]:
-    """Our own notes on an error; a stranger's may hold data."""
+    """Our own notes on an error; those of other libraries may hold data."""
     from adumbra.errors import ChargeNote
 
     return [note for note in getattr(error, "__notes__", ()) if isinstance(note, ChargeNote)]

@@ -1,6 +1,6 @@
 """`inspect` and `verify`: what anyone may do with a release, offline.
 
-A card may come from a stranger: its words are printed without markup and without control characters.
+A card may come from anybody: its words are printed without markup and without control characters.
 """
 
 import json as json_module
@@ -27,7 +27,7 @@ Digest = Annotated[
 
 
 def inspect(folder: Folder, json: AsJson = False) -> None:
-    """Verify a release, then say what it holds and what it promises."""
+    """Verify a release, then show what it holds and what it guarantees."""
     from adumbra.attestation.trust import user_trust
     from adumbra.release.storage import verify as verify_release
     from adumbra.report.page import expected_words, in_order
@@ -72,7 +72,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Check every byte of a release, its card and its signatures; exit code 4 on any fault."""
+    """Check every byte of a release, its card and its signatures. Exit code 4 on any fault."""
     from dataclasses import asdict
 
     from adumbra.errors import VerificationFailed

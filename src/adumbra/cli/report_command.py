@@ -22,12 +22,12 @@ def report(  # noqa: PLR0913, PLR0917 - one argument a flag
     ] = False,
     data: Annotated[str | None, typer.Option("--data", help="The rows that were released.")] = None,
     holdout: Annotated[
-        str | None, typer.Option("--holdout", help="Rows of the same kind that were left out.")
+        str | None, typer.Option("--holdout", help="Rows from the same source that were not released.")
     ] = None,
     schema: Annotated[Path | None, typer.Option("--schema", help="The schema file (TOML).")] = None,
     header: Header = False,
     shadows: Annotated[
-        int, typer.Option("--shadows", min=0, help="Shadow releases of each kind; 0: none.")
+        int, typer.Option("--shadows", min=0, help="Shadow releases per kind; 0 for none.")
     ] = 60,
     force: Force = False,
     json: Annotated[

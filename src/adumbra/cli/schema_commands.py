@@ -17,7 +17,7 @@ app = typer.Typer(help="Write and check schemas.", no_args_is_help=True)
 def draft(  # noqa: PLR0913 - one argument a flag
     data: Annotated[str, typer.Argument(help="A file, a folder or a quoted glob.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write here, not to the screen.")
+        Path | None, typer.Option("--out", "-o", help="Write to this file instead of the screen.")
     ] = None,
     codebook: Annotated[
         Path | None,
@@ -30,7 +30,7 @@ def draft(  # noqa: PLR0913 - one argument a flag
     *,
     header: Header = False,
     keep_all: Annotated[
-        bool, typer.Option("--keep-all", help="Keep what looks like an identifier or free text.")
+        bool, typer.Option("--keep-all", help="Keep columns that look like identifiers or free text.")
     ] = False,
     force: Force = False,
 ) -> None:

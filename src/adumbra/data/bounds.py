@@ -32,7 +32,7 @@ class BoundedRows:
     units: Array  # rows x width; the real value is units * norm * 2**-ROW_BITS
     norm: float
     limit: int = 4**ROW_BITS
-    labels: Ints | None = None  # class codes, one a row, where a statistic needs them
+    labels: Ints | None = None  # class codes, one per row, where a statistic needs them
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Python objects as cells: each is a number, a text or nothing, told by its own type alone.
+"""Python objects as cells: each is a number, a text or nothing, decided by its own type alone.
 
     bool, int, float, Decimal, Fraction, numpy scalars    a number; true is 1, false is 0
     complex                                               its real part, if the imaginary one is 0

@@ -71,7 +71,7 @@ def parquet_pieces(
 
 
 def _guarded(pieces: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
-    """The pieces; a failure is told without its text, which may quote the data."""
+    """The pieces; a failure is reported without its text, which may quote the data."""
     while True:
         try:
             piece = next(pieces, None)

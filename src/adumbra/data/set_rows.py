@@ -27,7 +27,7 @@ class BoundedSets:
     """Item sets with one integer weight a row."""
 
     batch: SetBatch
-    weights: Array  # integers in float64, one a row; an item's real value is weight * 2**-ROW_BITS
+    weights: Array  # integers in float64, one per row; an item's real value is weight * 2**-ROW_BITS
     whole_rows: bool  # True: weight^2 * length <= 4^15; False: weight is 2^15 in every row
 
 

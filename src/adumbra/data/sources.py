@@ -288,7 +288,7 @@ class KeptSource(SourceView):
     def __init__(self, source: Source, most: int = KEPT_BYTES) -> None:
         super().__init__(source)
         self._most = most
-        self._kept: dict[int, list[Batch | SetBatch]] = {}  # by rows a block, of whole passes
+        self._kept: dict[int, list[Batch | SetBatch]] = {}  # by rows per block, of whole passes
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
         """The source's blocks, from memory where a whole pass was kept."""

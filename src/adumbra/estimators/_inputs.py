@@ -53,7 +53,7 @@ def rows_of(x: object, bounds: object, relation: Neighbours) -> Array:
     require(
         width is not None or not is_list,
         f"X as a list with neighbours={str(relation)!r}: an empty list has no width, and whether X is "
-        "empty is private; give an array or a table, or bounds as two lists of a number a column",
+        "empty is private; give an array or a table, or bounds as two lists with one number per column",
     )
     is_empty = len(x) == 0 if is_list else isinstance(x, np.ndarray) and x.shape == (0,)  # type: ignore[arg-type]
     return np.empty((0, width)) if is_empty and width is not None else as_numbers(x)
@@ -181,7 +181,7 @@ def read_bounds(bounds: Any) -> tuple[Side, Side]:  # noqa: ANN401  (as above)
         lower, upper = bounds
         return _side(lower), _side(upper)
     except (TypeError, ValueError):
-        rule = "give (lower, upper), two numbers or two lists of a number a column"
+        rule = "give (lower, upper), two numbers or two lists with one number per column"
         raise InvalidInput(f"bounds={bounds!r}: {rule}") from None
 
 

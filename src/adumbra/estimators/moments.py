@@ -91,7 +91,7 @@ class MomentsSynthesizer(TableEstimator):
         Parameters
         ----------
         X : a table, with a schema; else an array, a list of rows or a table of numbers
-        y : labels of an array, one a row; with a schema the label is a column of the table
+        y : labels of an array, one per row; with a schema the label is a column of the table
 
         Raises
         ------

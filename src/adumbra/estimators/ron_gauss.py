@@ -113,7 +113,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         Parameters
         ----------
         X : rows x columns: array, list of rows, or table of numbers
-        y : numbers (mode "supervised") or classes (mode "gmm"), one a row
+        y : numbers (mode "supervised") or classes (mode "gmm"), one per row
 
         Raises
         ------

@@ -73,7 +73,7 @@ def pictures_of_release(release: Release) -> Pictures:
         schema = release.schema
         if (
             schema.items is not None
-        ):  # a path on a stranger's card is not opened; the table has the names
+        ):  # a path on a card from outside is not opened; the table has the names
             schema = replace(schema, items=replace(schema.items, dictionary=None))
         settled = method.settle(config_of(method.name, card["method"]["config"]), schema)
     except InvalidInput:  # a card of another version

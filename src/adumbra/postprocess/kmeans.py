@@ -1,6 +1,6 @@
 """k-means on a projected release, with the known noise taken into account.
 
-Rows are assigned in the directions that rise above the noise edge (`matrices.signal_directions`); centres
+Rows are assigned in the directions that rise above the noise edge (`signal_directions`); centres
 and the within-cluster spread are then read off the released rows with the noise subtracted: a centre
 carries s2 / size of noise a coordinate, the spread (n - clusters) k s2 in all.
 """
@@ -21,7 +21,7 @@ MOST_STEPS = 100
 class Clusters:
     """A clustering of released rows; lengths are in the encoded unit."""
 
-    labels: Ints  # one a row
+    labels: Ints  # one per row
     centres: Array  # clusters x k, means of released rows (without bias, given the labels)
     sizes: Ints
     centre_errors: Array  # standard deviation of the noise on each coordinate of a centre

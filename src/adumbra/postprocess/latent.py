@@ -2,7 +2,7 @@
 
     z = mean_class + A e,  e standard normal
     a number (one latent column)        by its rank among the drawn rows, through the noisy marginal
-    a category (one column a level)     the largest of z + offset; offsets hit the shares of the class
+    a category (one column per level)   the largest of z + offset; offsets hit the shares of the class
 
 Decoding weakens means and correlations; `calibrate` puts back what it takes, by comparing moments of
 decoded rows with the released ones. All inputs are released or public numbers.
@@ -67,7 +67,7 @@ _SOFT = 0.1  # added to a level's share: rare levels do not get arbitrarily loud
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """The latent columns of one column of the table: one for a number, one a level for a category."""
+    """The latent columns of one column of the table: one for a number, one per level for a category."""
 
     start: int
     width: int

@@ -1,4 +1,4 @@
-"""The one door for noise: exact discrete Laplace and rounded Gaussian on the lattice of a value.
+"""The one primitive for noise: exact discrete Laplace and rounded Gaussian on the lattice of a value.
 
     add_laplace     value + g K,  P(K = k) = (1 - q) / (1 + q) q^|k|,  q = exp(-g / scale)
     add_gaussian    value + g K,  P(K = k) = Phi((k + 1/2) g / sigma) - Phi((k - 1/2) g / sigma)

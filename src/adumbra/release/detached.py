@@ -6,7 +6,7 @@ card.sig is over the bytes of card.json, which covers every other byte.
 signed it, and by the reader's own trust files whether that is somebody they know.
 
 proof.json shows that the card's digest was sealed in the ledger whose head the card carries. A head that
-came by another road shows that this log was not forked, and whether the release was withdrawn since.
+came by another channel shows that this log was not forked, and whether the release was withdrawn since.
 """
 
 import datetime as dt
@@ -252,7 +252,7 @@ def read_log(path: str | Path) -> Log:
 
 
 def check_log(folder: str | Path, log: str | Path | Log) -> LogStanding:
-    """Hold a verified release against a log that came by another road; says what it has of it.
+    """Hold a verified release against a log that came by another channel; says what it has of it.
 
     `log` is a head file of `adumbra ledger publish-head`, or a public export of the ledger (.jsonl).
     Raises `VerificationFailed` if the log lacks the release, or was rolled back or forked.

@@ -263,7 +263,7 @@ def read_table(path: Path, limit: int | None = None) -> pa.Table:
 
 
 def _decoded_bytes(footer: pq.FileMetaData) -> int:
-    """A rough size in memory: what the footer claims, and at least eight bytes a cell."""
+    """A rough size in memory: what the footer claims, and at least eight bytes per cell."""
     claimed = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
     return max(int(claimed), 8 * int(footer.num_rows) * int(footer.num_columns))
 

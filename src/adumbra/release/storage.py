@@ -233,10 +233,10 @@ def verify(  # noqa: PLR0913 - each keyword is one demand
     signer: str | None = None,
     require_signature: bool = False,
 ) -> Verified:
-    """Check every byte of a release, offline; raises `VerificationFailed` with all faults, one a line.
+    """Check every byte of a release, offline; raises `VerificationFailed` with all faults, one per line.
 
-    Against a forger give what you got by another road: the publisher's `key` (a `.pub` file, a line of
-    one, or a fingerprint), allowed signers as `trust` (and one `signer`), or the release's `digest`.
+    Against forgery, give what you got by another channel: the publisher's `key` (a `.pub` file, a line
+    of one, or a fingerprint), allowed signers as `trust` (and one `signer`), or the release's `digest`.
     """
     demand = make_demand(key=key, trust=trust, signer=signer, require_signature=require_signature)
     faults, verified = find_faults(folder, digest=digest, demand=demand)

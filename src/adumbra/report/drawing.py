@@ -1,6 +1,6 @@
 """Pictures of released numbers as inline SVG: plain shapes, the page's colours, always the same bytes.
 
-Names that a stranger wrote never enter a picture: they stand beside it as escaped text. Lists of bars
+Names from outside never enter a picture: they stand beside it as escaped text. Lists of bars
 are lists of HTML, which a screen reader reads as they are.
 """
 

@@ -1,6 +1,6 @@
 """Figures of the page: inline SVG from matplotlib, the same bytes each time, coloured by the page's CSS.
 
-Only numbers go in, so nothing that a stranger wrote can come out. matplotlib is loaded when the first
+Only numbers go in, so no text from outside can come out. matplotlib is loaded when the first
 figure is drawn: it takes longer than everything else on the page.
 """
 

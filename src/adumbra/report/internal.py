@@ -49,7 +49,7 @@ def scores(facts: Mapping[str, Any]) -> list[Score]:
 
 
 DENSITY = "Is the release denser about members than about people like them who were left out?"
-SHADOW = "Can the member who stands out most be told from releases with and without that row?"
+SHADOW = "Can the member who stands out most be recognised from releases with and without that row?"
 ATTRIBUTE = "Is a hidden column guessed better for members than for people who were left out?"
 DISTANCE = "Median distance of members to the nearest released row, over that of people left out."
 

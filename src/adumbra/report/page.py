@@ -1,4 +1,4 @@
-"""The card as one self-contained page: no script, nothing fetched, every stranger's word escaped.
+"""The card as one self-contained page: no script, nothing fetched, every word from outside escaped.
 
 `render` takes the card as a plain mapping, so this module cannot reach data; it only chooses words and
 rounds numbers for people. Whatever it shows is in card.json exactly.
@@ -151,7 +151,7 @@ def render(card: Mapping[str, Any], pictures: Pictures = NOTHING) -> str:
 
 @cache
 def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first page only
-    """A template with our filters; whatever a stranger wrote is escaped."""
+    """A template with our filters; whatever others wrote is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
 
     environment = Environment(
@@ -169,7 +169,7 @@ def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first
 
 
 def _visible(value: object) -> object:
-    """Words of strangers, which cannot turn round what stands beside them; our own markup stays."""
+    """Words from outside, which cannot turn round what stands beside them; our own markup stays."""
     return TURNING.sub(lambda found: visible(found[0]), value) if type(value) is str else value
 
 

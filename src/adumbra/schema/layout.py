@@ -1,7 +1,7 @@
 """The public layout of encoded rows: numbers scaled by their bounds, categories one-hot.
 
 number    (x - lower) / (upper - lower), less 1/2 if centred    in [0, 1] or [-1/2, 1/2], exactly
-category  one column a level, 0 or 1                            one 1 in each group
+category  one column per level, 0 or 1                            one 1 in each group
 label     apart: class codes, or a numeric target in [-1, 1]
 """
 

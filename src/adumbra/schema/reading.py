@@ -17,7 +17,7 @@ from adumbra.schema.witness import row_faults
 
 TODO = "TODO"  # the placeholder of a draft
 MOST_COLUMNS = 100_000
-SAME_FAULTS = 5  # from more lines than these the same fault is told once
+SAME_FAULTS = 5  # from more lines than these the same fault is reported once
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
 _COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing", "cast", "source")
 _NEW = ("rules", "derived")  # of the second format
@@ -79,7 +79,7 @@ class _Faults:
 
 
 def _few_each(alike: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
-    """Faults by line; those that many lines have are told once."""
+    """Faults by line; those that many lines have are reported once."""
     told = [
         (text, each)
         for text, lines in alike.items()

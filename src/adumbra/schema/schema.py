@@ -339,7 +339,7 @@ class Schema:
         names: Sequence[str] | None = None,
         rows: int | None = None,
     ) -> "Schema":
-        """An all-number schema for an array, with one pair of bounds or one pair a column."""
+        """An all-number schema for an array, with one pair of bounds or one pair per column."""
         is_count = hasattr(type(n_columns), "__index__")  # numpy's whole numbers too
         kind, remedy = type(n_columns).__name__, "give a number, and names by names=[...]"
         require(is_count, f"n_columns of type {kind}: must be the number of columns; {remedy}")

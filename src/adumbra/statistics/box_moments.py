@@ -51,7 +51,7 @@ class BoxShape:
 
     @property
     def size(self) -> int:
-        """Columns with those appended: one a class, or a constant."""
+        """Columns with those appended: one per class, or a constant."""
         return self.width + max(self.classes, 1)
 
 

@@ -1,6 +1,6 @@
 """Exact one-way histograms of many columns at once, over categorical codes or binned numbers.
 
-    h_jc = #{i : row i falls into cell c of column j}         one cell a column, so m ones a row
+    h_jc = #{i : row i falls into cell c of column j}         one cell per column, so m ones per row
 
 One row moves m cells by one (add-remove) or at most 2m (replace-one), whatever the cells are; a column
 whose cell is the pair (class, level) is a joint histogram at no extra price.
@@ -22,7 +22,7 @@ _EVEN_CELLS, _EVEN = 8, 1e-9  # fewer inner cells, or less even ones, are search
 
 @dataclass(frozen=True, slots=True)
 class CellRows:
-    """Places of the cells that rows fall into, at most one a column; made by `cell_rows` alone."""
+    """Places of the cells that rows fall into, at most one per column; made by `cell_rows` alone."""
 
     places: Ints  # flat: every cell hit, once for each row and column that hits it
     columns: int
@@ -101,5 +101,5 @@ class Histograms:
         return histogram_sensitivity(len(self.cells), neighbours)
 
     def split(self, flat: Array) -> list[Array]:
-        """The (noisy) flat vector as one histogram a column."""
+        """The (noisy) flat vector as one histogram per column."""
         return np.split(flat, np.cumsum(self.cells)[:-1])

@@ -41,7 +41,7 @@ from adumbra.statistics.moments import BlockGram, require_no_overflow
 # histogram of c cells, noise sigma a cell, n rows: total variation sqrt(2 / pi) sigma c / (2 n)
 #
 # if nothing is shared. Where m columns with like cells look alike, they are smoothed together, down to
-# 1 / sqrt(m) of it; how alike they are only the rows know, so that both ends are told.
+# 1 / sqrt(m) of it; how alike they are only the rows know, so both ends are printed.
 LONGEST_NAME = 60  # letters of a column's name that a sentence shows
 HOPELESS = 0.5  # mean one-way error, even if columns are alike, from which on a release is mostly noise
 

@@ -1,6 +1,6 @@
 """Compare columns with a noisy threshold, one after another: the sparse vector technique in blocks.
 
-    x = rho + L(e_t) once a block;      label of column j: f_j + L(e_j) > x      (a tie is "no")
+    x = rho + L(e_t) once per block;      label of column j: f_j + L(e_j) > x      (a tie is "no")
 
 L(e) is the discrete Laplace law on halves, P(z) ~ exp(-e |z|). A schedule says what each comparison may
 cost, from the labels already given; the same primitive serves plain SVT, PFM and the length scan.

@@ -1,7 +1,7 @@
 """One spend from reserve to commit: reserve -> draw -> seal -> publish -> commit.
 
 Each step is durable before the next begins. The states only go forward, each by one guarded statement,
-so of two processes at the same step one wins and the other is told so.
+so of two processes at the same step one wins and the other gets an error.
 
 Proof       ledger.proof.md, of `reserve`, `draw` and `void`.
 """

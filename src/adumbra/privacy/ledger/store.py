@@ -282,7 +282,7 @@ def check_file(url: URL) -> None:
         raise InvalidInput(f"ledger={path}: no such file; make one with `adumbra ledger init`")
     if not os.access(path, os.R_OK):
         raise InvalidInput(f"ledger={path}: cannot be read (Permission denied)")
-    if not is_database(path):  # before its mode: nobody shall change that of a stranger's file
+    if not is_database(path):  # before its mode: never change that of a file that is not ours
         raise InvalidInput(f"ledger={path}: is not a ledger; name the file that `ledger init` made")
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
