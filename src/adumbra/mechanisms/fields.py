@@ -9,7 +9,8 @@ import typing
 from numbers import Integral, Real
 from typing import Any
 
-from adumbra.errors import InvalidInput
+from adumbra.errors import InvalidInput, require
+from adumbra.schema.rules import MAX_ROWS
 
 HELP = "help"  # key of a field's metadata
 CHOICES = "choices"  # key of the words that a text field takes
@@ -23,6 +24,9 @@ MATRIX_SEED = "Public seed of the projection; anyone can rebuild it."
 SAMPLE_SEED = "Public seed for drawing synthetic rows from the noisy model."
 SYNTHETIC_ROWS = "Synthetic rows to draw. none: the public number of rows, or a noisy one."
 EXPECTED_ROWS = "Public guess of the number of rows, where the schema declares none."
+
+LARGEST = 2**53  # of a whole number in a card or in the ledger's log
+MOST_SYNTHETIC = 10**9  # rows that a release may be asked to draw
 
 WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
 
@@ -42,6 +46,14 @@ def settle_fields(config: object) -> None:
         object.__setattr__(config, name, _settled(name, value, plain, kinds))
 
 
+def require_rows(**named: int | None) -> None:
+    """The rules of rows to draw and of a guess of how many there are."""
+    for name, value in named.items():
+        most = MOST_SYNTHETIC if name == "synthetic_rows" else MAX_ROWS
+        require(value is None or value >= 1, f"{name}={value}: must be at least 1")
+        require(value is None or value <= most, f"{name}={value}: must be at most {most}")
+
+
 def _settled(name: str, value: object, plain: list[type], kinds: tuple[object, ...]) -> object:
     """The value as one of the plain types, or a refusal that names them."""
     is_truth = type(value).__name__ in ("bool", "bool_")
@@ -49,6 +61,8 @@ def _settled(name: str, value: object, plain: list[type], kinds: tuple[object, .
         if kind is bool and is_truth:
             return bool(value)
         if kind is int and isinstance(value, Integral) and not is_truth:
+            if abs(int(value)) >= LARGEST:
+                raise InvalidInput(f"{name}={value}: must lie below 2^53, which JSON holds exactly")
             return int(value)
         if kind is float and isinstance(value, Real) and not is_truth:
             return float(value) if not isinstance(value, int | float) else value

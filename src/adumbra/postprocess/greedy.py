@@ -47,15 +47,19 @@ def sampler_engine() -> str:
     return forced or ("numba" if importlib.util.find_spec("numba") else "numpy")
 
 
+def most_rows(width: int) -> int:
+    """The rows that can be drawn of so many encoded columns."""
+    return (_ROOM - 1) // max(width, 1)
+
+
 def greedy_rows(
     targets: Targets, rows: int, *, loss: Loss = "squared", engine: Engine | None = None
 ) -> tuple[Array, Ints]:
     """`rows` encoded rows and their class codes."""
     width = len(targets.second)
     require(rows >= 1, f"rows={rows}: must be at least 1")
-    require(
-        rows * width < _ROOM, f"rows={rows}: with {width} columns ask for less than {_ROOM // width}"
-    )
+    most = most_rows(width)
+    require(rows <= most, f"rows={rows}: with {width} encoded columns at most {most} can be drawn")
     labels = class_order(targets.shares, rows)
     high = np.full(width, HALF)
     low = -high

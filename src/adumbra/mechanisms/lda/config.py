@@ -5,7 +5,7 @@ from typing import get_args
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, settle_fields
+from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.postprocess.greedy import Loss
 from adumbra.privacy.guarantee import require_budget
 
@@ -29,6 +29,4 @@ class LDAConfig:
         known = get_args(Loss)
         require(self.loss in known, f"loss={self.loss!r}: must be one of {', '.join(known)}")
         require(0.0 <= self.floor <= 10.0, f"floor={self.floor}: must lie between 0 and 10")
-        for name in ("synthetic_rows", "expected_rows"):
-            value = getattr(self, name)
-            require(value is None or value >= 1, f"{name}={value}: must be at least 1")
+        require_rows(synthetic_rows=self.synthetic_rows, expected_rows=self.expected_rows)

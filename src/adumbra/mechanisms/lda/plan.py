@@ -2,7 +2,7 @@
 
 from adumbra.data.encode import Encoder
 from adumbra.errors import require
-from adumbra.mechanisms.base import Plan, Settled, require_magnitudes
+from adumbra.mechanisms.base import Plan, Settled, require_magnitudes, rows_of
 from adumbra.mechanisms.box_release import (
     PURPOSE,
     MomentNoise,
@@ -11,6 +11,7 @@ from adumbra.mechanisms.box_release import (
     require_rows_unit,
 )
 from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.postprocess.greedy import most_rows
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.guarantee import promise
@@ -27,6 +28,12 @@ def settle(config: LDAConfig, schema: Schema) -> Settled[LDAConfig, MomentParts]
     require(schema.label is not None, "label is absent: LDA needs classes; declare one in [table]")
     schema.require_filled("LDA publishing")
     encoder = Encoder(schema)
+    asked = config.synthetic_rows or (None if schema.rows is None else rows_of(schema.rows))
+    most = most_rows(encoder.width)
+    require(
+        asked is None or asked <= most,
+        f"synthetic_rows={asked}: with {encoder.width} encoded columns at most {most} can be drawn",
+    )
     is_pure = config.delta == 0
     amount = config.epsilon if is_pure else mu_of(config.epsilon, config.delta)
     noise = calibrate_moments(schema, encoder, amount, is_pure=is_pure, classes=encoder.label_levels)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, settle_fields
+from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.privacy.guarantee import require_budget
 
 NUMBERS = ("auto", "bins", "scores")
@@ -35,11 +35,7 @@ class MomentsConfig:
     def __post_init__(self) -> None:
         settle_fields(self)
         require_budget(self.epsilon, self.delta)
-        for name, value in (
-            ("synthetic_rows", self.synthetic_rows),
-            ("expected_rows", self.expected_rows),
-        ):
-            require(value is None or value >= 1, f"{name}={value}: must be at least 1")
+        require_rows(synthetic_rows=self.synthetic_rows, expected_rows=self.expected_rows)
         share = self.marginal_share
         require(
             share is None or 0.0 < share <= 0.95, f"marginal_share={share}: must lie between 0 and 0.95"

@@ -5,7 +5,7 @@ from typing import Literal
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, settle_fields
+from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.privacy.guarantee import require_budget
 
 CHOICES = {
@@ -79,8 +79,6 @@ class RONGaussConfig:
             self.covariance != "sphere" or self.centring == "private",
             "covariance=sphere: needs the spread that centring=private buys",
         )
-        for name in ("expected_rows", "synthetic_rows"):
-            value = getattr(self, name)
-            require(value is None or value >= 1, f"{name}={value}: must be at least 1")
+        require_rows(synthetic_rows=self.synthetic_rows, expected_rows=self.expected_rows)
         require(self.matrix_seed >= 0, f"matrix_seed={self.matrix_seed}: must be 0 or above")
         require(self.sample_seed >= 0, f"sample_seed={self.sample_seed}: must be 0 or above")

@@ -1,5 +1,7 @@
 """LDA publishing: refusals, calibration to the letter, tables in and out, one set of bits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,10 +13,12 @@ from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms import box_release
 from adumbra.mechanisms.box_release import LARGEST_BITS, calibrate_moments
 from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.postprocess.greedy import most_rows
 from adumbra.postprocess.subspace import class_moments
 from adumbra.privacy.conversion import mu_of
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.schema import Schema
+from adumbra.schema.schema import Column, Schema
+from adumbra.schema.schema import Kind as ColumnKind
 from adumbra.statistics.box_moments import BoxMoments, Kind, shape_of, sigma_factors
 from support.components import ADD, REPLACE, draft_of, mixed, released, table
 
@@ -43,6 +47,22 @@ def test_a_schema_without_proof_is_refused():
     element = Schema.numeric(2, 0, 1, unit=Unit.ELEMENT, neighbours=Neighbours.ONE_ELEMENT)
     with pytest.raises(Unsupported, match="unit=element"):
         workflow.plan(config, element)
+
+
+def test_more_rows_than_the_sampler_takes_are_refused_before_anything_is_paid():
+    schema = mixed(REPLACE)
+    most = most_rows(Encoder(schema).width)
+    plan = workflow.plan(LDAConfig(epsilon=1.0, synthetic_rows=most), schema)
+    assert plan.details["encoded_columns"] == Encoder(schema).width
+    with pytest.raises(
+        InvalidInput, match=rf"synthetic_rows={most + 1}: .* at most {most} can be drawn"
+    ):
+        workflow.plan(LDAConfig(epsilon=1.0, synthetic_rows=most + 1), schema)
+    label = Column(name="label", kind=ColumnKind.CATEGORY, categories=("a", "b"))
+    numbers = Schema.numeric(300, 0, 1, rows=10**8)
+    wide = replace(numbers, columns=(*numbers.columns, label), label="label")
+    with pytest.raises(InvalidInput, match=r"synthetic_rows=10000000: with 300 encoded columns"):
+        workflow.plan(LDAConfig(epsilon=1.0), wide)
 
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
