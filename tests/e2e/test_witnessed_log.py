@@ -253,3 +253,13 @@ def test_a_head_in_python(book, tmp_path):
     with open_ledger(book) as opened:
         assert check_log(tmp_path / "r", opened.published_head()).notice is None
         assert check_log(tmp_path / "r", opened.whole_log()).size == 7
+
+
+def test_a_proof_of_another_release_does_not_vouch_for_this_card(book, tmp_path):
+    """A withdrawn release with the proof of one that was not: the log is asked of the card's digest."""
+    entry = release(book, tmp_path / "later")
+    with open_ledger(book) as opened:
+        opened.withdraw(entry, "wrong table")
+        shutil.copy(tmp_path / "r" / "proof.json", tmp_path / "later" / "proof.json")
+        with pytest.raises(VerificationFailed, match="proves another event than the seal of this card"):
+            check_log(tmp_path / "later", opened.whole_log())

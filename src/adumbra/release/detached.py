@@ -259,11 +259,16 @@ def check_log(folder: str | Path, log: str | Path | Log) -> LogStanding:
     """
     asked = log if isinstance(log, PublishedHead | WholeLog) else read_log(log)
     place = Path(folder)
-    card = json.loads((place / "card.json").read_bytes())
+    raw = (place / "card.json").read_bytes()
+    card = json.loads(raw)
     if not (place / PROOF_FILE).is_file():
         raise VerificationFailed(f"{PROOF_FILE}: is missing; the release has no proof of its log")
+    sizes = {PROOF_FILE: (place / PROOF_FILE).stat().st_size}
+    faults = proof_faults(place, sizes, card, hashlib.sha256(raw).hexdigest())
+    if faults:
+        raise VerificationFailed("\n".join(faults))
     proof = Proof.parse((place / PROOF_FILE).read_bytes())
-    if not _issuer(card) == proof.head.issuer == asked.head.issuer:
+    if proof.head.issuer != asked.head.issuer:
         raise VerificationFailed("log: was issued by another ledger than the release")
     require_continued(asked, proof.head, "the release")
     notices = [json.loads(body) for body in asked.notices]
