@@ -2,9 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from adumbra.cli.options import undeclared
+from adumbra.schema.schema import Schema
 from support.cli import adumbra
 
 HEAD = """format = "adumbra-schema/1"
@@ -114,6 +118,15 @@ def test_undeclared_columns_are_counted_until_their_names_are_public(place):
         facts = json.loads(adumbra(*command.split(), "--json", "--header").stdout)
         assert (facts["undeclared"], facts["undeclared_count"]) == (["SECRET"], 1)
         assert "stays out: SECRET" in adumbra(*command.split(), "--header").stdout
+
+
+def test_the_count_does_not_tell_which_cells_of_a_first_line_are_alike(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    declared = Schema.numeric(1, 0.0, 1.0)
+    for spare in ("7,7", "7,8"):
+        Path("rows.csv").write_text(f"{declared.names[0]},{spare}\n0.5,1,2\n")
+        assert undeclared("rows.csv", declared).count == 2
+    assert undeclared("rows.csv", replace(declared, header=True)).count == 2
 
 
 def test_check_does_not_claim_types_of_csv_files(place):

@@ -263,8 +263,10 @@ def undeclared(data: str, schema: "Schema") -> Unread:
     """Columns of the data that the schema does not name.
 
     Names are public in Parquet, and in CSV where the schema says `header = true`; else the first line
-    may be a row, and its cells are counted only.
+    may be a row: its cells are counted, and not compared: which of them are alike is private.
     """
+    from collections import Counter
+
     from adumbra.data.csv_header import look_like_values
     from adumbra.data.sources import fields_by, is_csv
 
@@ -272,12 +274,14 @@ def undeclared(data: str, schema: "Schema") -> Unread:
     known |= set() if schema.items is None else {schema.items.column}
     described = fields_by(data, schema)
     files = [fields for where, fields in described if not where.endswith(".dat'")]
-    names = tuple(dict.fromkeys(name for fields in files for name, _ in fields if name not in known))
-    if not is_csv(data):
-        return Unread(count=len(names), names=names)
-    is_public = schema.header is True
-    warns = is_public and any(look_like_values(name for name, _ in fields) for fields in files)
-    return Unread(count=len(names), names=names if is_public else None, warns=warns)
+    if is_csv(data) and schema.header is not True:
+        spare = (len(fields) - len(known & {name for name, _ in fields}) for fields in files)
+        return Unread(count=max(spare), names=None)
+    out: Counter[str] = Counter()
+    for fields in files:
+        out |= Counter(name for name, _ in fields if name not in known)
+    warns = is_csv(data) and any(look_like_values(name for name, _ in fields) for fields in files)
+    return Unread(count=out.total(), names=tuple(out), warns=warns)
 
 
 def say_notes(unread: Unread, *, json: bool) -> None:
