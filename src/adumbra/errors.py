@@ -20,7 +20,9 @@ was read from a private row, neither in its text nor as an attribute.
 """
 
 import errno
+import os
 import re
+from typing import NoReturn
 
 
 class AdumbraError(Exception):
@@ -151,6 +153,24 @@ def system_fault(error: BaseException, name: str) -> AdumbraError | None:
         kind, words = _SYSTEM[error.errno]
         return kind(f"{name}: {words}")
     return None
+
+
+def unreadable(error: OSError) -> InvalidInput:
+    """What is said of data that the system no longer lets us read, by its number and not by its text."""
+    reason = os.strerror(error.errno) if error.errno else "input/output error"
+    return InvalidInput(f"data: cannot be read any more ({reason}); check the files and their modes")
+
+
+def raise_alone(fault: AdumbraError) -> NoReturn:
+    """Raise an error that no other one is the cause or the context of.
+
+    `from None` hides a context and keeps it; Python sets one wherever another error is being handled.
+    """
+    try:
+        raise fault
+    except AdumbraError:
+        fault.__context__ = None
+        raise
 
 
 def require(rule: bool, message: str) -> None:

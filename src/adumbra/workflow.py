@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, Self
 
 from adumbra.answers.askable import AskableRelease, load
@@ -20,7 +21,7 @@ from adumbra.attestation.signers import Signer, open_key
 from adumbra.data.sources import Source, WatchedSource, open_source
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import ChargeNote, InvalidInput, LedgerError, require, system_fault
+from adumbra.errors import ChargeNote, InvalidInput, LedgerError, raise_alone, require, system_fault
 from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled
 from adumbra.mechanisms.methods import method_of, pictures_of
 from adumbra.privacy.grant import Grant
@@ -87,6 +88,7 @@ class PreparedRelease:
     before_dp: str
     is_ledger_ours: bool = field(repr=False)  # opened here, so closed here
     signer: Signer | None = None  # None: the release is not signed
+    closed: Event = field(default_factory=Event, repr=False)
 
     @property
     def plan(self) -> Plan:
@@ -102,9 +104,10 @@ class PreparedRelease:
         """Pay, draw and publish the new folder. An error after the charge says what stays charged."""
         if self.out is None:
             raise InvalidInput("out=None: prepared without a folder; give one to `prepare`")
-        _publish(self, self.out, Ledger.draw)
-        published = load(self.out)
-        date_files(self.out)  # reading it set the times of access
+        entry = _publish(self, self.out, Ledger.draw)
+        with _noted(self, entry):
+            published = load(self.out)
+            date_files(self.out)  # reading it set the times of access
         return published
 
     def draw(self) -> Draft:
@@ -113,7 +116,8 @@ class PreparedRelease:
             return self.method.draw(self.settled, self.source, self.engine, grant)
 
     def close(self) -> None:
-        """Close the ledger, if it was opened by `prepare`; nothing is charged."""
+        """Close the ledger, if it was opened by `prepare`; nothing is charged, now or later."""
+        self.closed.set()
         if self.is_ledger_ours:
             self.ledger.close()
 
@@ -262,36 +266,52 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
 
 def _require_payable(prepared: PreparedRelease) -> None:
     """Refuse at once what would fail after the charge: the budget, and words that no card may hold."""
-    prepared.ledger.check(prepared.population, prepared.plan.guarantee)
     require_about(prepared.about)
     require_card(_card(prepared, {"entry": LONGEST_ENTRY, **prepared.ledger.head().to_dict()}))
+    prepared.ledger.check(prepared.population, prepared.plan.guarantee, _request(prepared))
 
 
 @contextmanager
 def _paid(prepared: PreparedRelease, open_grant: OpenGrant) -> Iterator[tuple[str, Grant]]:
     """The ledger's entry and its grant; an error inside carries a note on what stays charged."""
+    require(not prepared.closed.is_set(), "release: was closed; prepare it again")
     book, planned = prepared.ledger, prepared.plan
     changed = prepared.source.pin() != prepared.pin
     require(not changed, "data: changed since the release was prepared; prepare it again")
     if prepared.out is not None:
         require_place(prepared.out)  # it may have been taken since
-    request = {
-        "method": planned.method,
+    entry = book.reserve(
+        prepared.population, planned.guarantee, request=_request(prepared), source_pin=prepared.pin
+    )
+    with _noted(prepared, entry):
+        yield entry, open_grant(book, entry, planned.purposes)
+
+
+@contextmanager
+def _noted(prepared: PreparedRelease, entry: str) -> Iterator[None]:
+    """An error inside carries a note on what stays charged; a fault of the machine has a name of ours.
+
+    That one stands alone: the machine's own words may hold a number of rows.
+    """
+    try:
+        yield
+    except BaseException as error:  # Ctrl-C too
+        named = system_fault(error, f"out={prepared.out}" if prepared.out else "draw")
+        (named or error).add_note(ChargeNote(_standing(prepared.ledger, entry)))
+        if named is None:
+            raise
+    else:
+        return
+    raise_alone(named)
+
+
+def _request(prepared: PreparedRelease) -> dict[str, object]:
+    """What was asked, as the ledger's log holds it."""
+    return {
+        "method": prepared.plan.method,
         "config": config_facts(prepared.settled.config),
         "schema": prepared.settled.schema.digest(),
     }
-    entry = book.reserve(
-        prepared.population, planned.guarantee, request=request, source_pin=prepared.pin
-    )
-    try:
-        yield entry, open_grant(book, entry, planned.purposes)
-    except BaseException as error:  # Ctrl-C too
-        named = system_fault(error, f"out={prepared.out}" if prepared.out else "draw")
-        shown = error if named is None else named
-        shown.add_note(ChargeNote(_standing(book, entry)))
-        if named is None:
-            raise
-        raise named from None
 
 
 def _standing(book: Ledger, entry: str) -> str:
@@ -302,12 +322,12 @@ def _standing(book: Ledger, entry: str) -> str:
         return f"entry={entry}: stays charged; the ledger cannot be read now, see `adumbra ledger show`"
 
 
-def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> None:
+def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> str:
     """Pay, draw, seal, publish, commit; `open_grant` is the ledger's own but for the auditor."""
     book, source = prepared.ledger, prepared.source
     with _paid(prepared, open_grant) as (entry, grant):
         fingerprint = book.fingerprint(source.watched_columns)
-        source.see = fingerprint.update
+        source.watch(fingerprint.update)
         draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
         card = _card(prepared, {"entry": entry, **book.head().to_dict()}, draft)
         if grant.not_private:
@@ -332,6 +352,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
             date_files(staged)
             book.publish(entry, target)
             book.commit(entry)
+    return entry
 
 
 def _card(prepared: PreparedRelease, paid: Mapping[str, object], draft: Draft | None = None) -> Card:

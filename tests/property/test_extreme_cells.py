@@ -63,6 +63,6 @@ def test_no_cell_makes_the_fingerprint_warn(bounds):
     for values in tables(3):
         source = WatchedSource(open_source(values, schema))
         fingerprint = Fingerprint(b"key", source.watched_columns)
-        source.see = fingerprint.update
+        source.watch(fingerprint.update)
         assert sum(len(batch) for batch in source.batches(4096)) == len(values)
         assert fingerprint.digest().endswith(f"{len(values):016x}")

@@ -4,10 +4,14 @@ import errno
 import sqlite3
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import event
 
 from adumbra import workflow
+from adumbra.data import csv, parquet
+from adumbra.data.sources import open_source
 from adumbra.errors import (
     AdumbraError,
     ChargeNote,
@@ -70,11 +74,43 @@ def test_a_fault_after_the_charge_is_named_and_says_what_stays_charged(
         release(ledger, tmp_path / "out", engine=Broken(error))
     assert caught.value.exit_code == code
     assert PRIVATE not in str(caught.value)
-    assert caught.value.__suppress_context__
+    assert (caught.value.__context__, caught.value.__cause__) == (None, None)  # nor behind it
     notes = [note for note in caught.value.__notes__ if isinstance(note, ChargeNote)]
     assert len(notes) == 1
     (statement,) = ledger.show("people")
     assert [one.state for one in statement.stranded] == [State.DRAWN]  # charged all the same
+
+
+def test_data_that_can_no_longer_be_read_is_not_named_as_the_release(ledger, tmp_path, monkeypatch):
+    path = tmp_path / "rows.csv"
+    path.write_text(",".join(SCHEMA.names) + "\n" + "0,0,0\n" * 50)
+    right = csv.file_records
+
+    def failing(where, header):
+        if ledger.show("people")[0].entries:
+            raise PermissionError(errno.EACCES, PRIVATE)
+        return right(where, header)
+
+    monkeypatch.setattr(csv, "file_records", failing)
+    with pytest.raises(InvalidInput, match="data: cannot be read any more") as caught:
+        workflow.release(
+            path, CONFIG, schema=SCHEMA, ledger=ledger, population="people", out=tmp_path / "out"
+        )
+    assert "out=" not in str(caught.value)
+    assert (caught.value.__context__, caught.value.__cause__) == (None, None)
+    assert [type(note) for note in caught.value.__notes__] == [ChargeNote]
+
+
+def test_memory_that_runs_out_while_a_file_is_read_is_no_damage(tmp_path, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({name: [0.5] for name in SCHEMA.names}), path)
+
+    def failing(*_passed, **_named):
+        raise pa.ArrowMemoryError(PRIVATE)
+
+    monkeypatch.setattr(parquet.pq, "ParquetFile", failing)
+    with pytest.raises(MemoryError):
+        open_source(path, SCHEMA)
 
 
 @pytest.mark.parametrize(("error", "kind", "code", "words"), FAULTS[:4])

@@ -200,6 +200,59 @@ def test_whatever_stops_a_release_after_its_charge_says_what_stays_charged(ledge
     assert isinstance(note, ChargeNote)
 
 
+def prepared(ledger, out, config=CONFIG, **keywords):
+    given = {"schema": SCHEMA, "ledger": ledger, "population": "people", "out": out}
+    return workflow.prepare(table(), config, **given | keywords)
+
+
+def test_what_stops_the_reading_of_a_published_release_says_what_is_charged(
+    ledger, tmp_path, monkeypatch
+):
+    def stop(_folder):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(workflow, "load", stop)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run(ledger, tmp_path / "out")
+    (entry,) = ledger.show("people")[0].entries
+    assert entry.state is State.PUBLISHED
+    assert [note.split(" and ")[0] for note in stopped.value.__notes__] == [
+        f"entry={entry.id}: is published"
+    ]
+
+
+def test_a_second_try_has_the_fingerprint_of_all_rows(ledger, tmp_path):
+    run(ledger, tmp_path / "one", population="others")
+    stops = [RuntimeError]
+
+    def fail_at_the_end(_stage, done, total):
+        if done == total and stops:
+            raise stops.pop()
+
+    once = prepared(ledger, tmp_path / "out", engine=LocalEngine(threads=1, progress=fail_at_the_end))
+    with pytest.raises(RuntimeError):
+        once.commit()
+    once.commit()
+    (overlap, *_) = ledger.show("people")[0].overlaps
+    assert overlap.is_same
+
+
+def test_nothing_is_paid_after_close(ledger, tmp_path):
+    for given in (ledger, tmp_path / "ledger.db"):
+        release = prepared(given, tmp_path / "out")
+        release.close()
+        with pytest.raises(InvalidInput, match="release: was closed; prepare it again"):
+            replace(release, before_dp="none").commit()
+    assert ledger.show("people")[0].entries == ()
+
+
+def test_a_request_that_the_log_cannot_hold_is_refused_at_once(ledger):
+    guarantee = workflow.plan(CONFIG, SCHEMA).guarantee
+    ledger.check("people", guarantee, {"seed": 2**53 - 1})
+    with pytest.raises(InvalidInput, match="integers below 2"):
+        ledger.check("people", guarantee, {"seed": 2**53})
+
+
 def test_unknown_configs_are_refused():
     with pytest.raises(
         InvalidInput, match="config of type object: not a config; use one of DPProConfig"

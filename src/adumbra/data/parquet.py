@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +74,8 @@ def _guarded(pieces: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.Record
     while True:
         try:
             piece = next(pieces, None)
+        except MemoryError:  # pyarrow's own is an ArrowException, too
+            raise
         except (pa.ArrowException, OSError):
             break
         if piece is None:
@@ -132,7 +133,11 @@ def parquet_schema(path: Path) -> pa.Schema:
 
 def _open(path: Path) -> pq.ParquetFile:
     """Open a file, without passing on a message that may quote it."""
-    with suppress(pa.ArrowException, OSError):
+    try:
         # pre_buffer keeps every column chunk read so far: memory would grow with the file
         return pq.ParquetFile(path, memory_map=False, pre_buffer=False)
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError):
+        pass
     raise InvalidInput(f"data={path.name!r}: {_DAMAGED}")

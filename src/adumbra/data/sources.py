@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.files import file_kind, find_files
-from adumbra.errors import InvalidInput, require
+from adumbra.errors import AdumbraError, InvalidInput, require, unreadable
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
 from adumbra.schema.schema import ItemSpec, Schema
 
@@ -225,8 +225,7 @@ class WatchedSource(SourceView):
 
     def __init__(self, source: Source, see: Callable[[SeenRows], None] = lambda _: None) -> None:
         super().__init__(source)
-        self.see = see
-        self._seen = False
+        self.watch(see)
         self._schema = source.schema
         if self._schema.rows is None and source.public_rows() is not None:
             self._schema = replace(self._schema, rows=source.public_rows())
@@ -243,6 +242,11 @@ class WatchedSource(SourceView):
         """The source's own, with the number of rows where that is public."""
         return self._schema
 
+    def watch(self, see: Callable[[SeenRows], None]) -> None:
+        """Show the next whole pass to this watcher, whatever was seen before."""
+        self._see = see
+        self._seen = False
+
     @property
     def is_seen(self) -> bool:
         """Whether a whole pass was watched."""
@@ -251,10 +255,10 @@ class WatchedSource(SourceView):
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
         """The source's blocks; the first pass over all rows is watched."""
         watching = not self._seen and start == 0 and stop is None
-        for batch in self._source.batches(rows, start, stop):
+        for batch in _readable(self._source.batches(rows, start, stop)):
             if watching:
                 for first in range(0, len(batch), NOISE_BLOCK):  # small pieces stay in the cache
-                    self.see(self._quantised(batch.slice(first, first + NOISE_BLOCK)))
+                    self._see(self._quantised(batch.slice(first, first + NOISE_BLOCK)))
             yield batch
         self._seen = self._seen or watching
 
@@ -274,6 +278,22 @@ class WatchedSource(SourceView):
     def watched_columns(self) -> int:
         """Columns of what the watcher sees."""
         return min(self.width, SET_COLUMNS) if self._schema.items else max(len(self._schema.columns), 1)
+
+
+def _readable(batches: Iterator[Batch | SetBatch]) -> Iterator[Batch | SetBatch]:
+    """The same blocks; a file that can no longer be read is named as the data, not as the release."""
+    while True:
+        try:
+            batch = next(batches, None)
+        except OSError as error:
+            if isinstance(error, AdumbraError):
+                raise
+            fault = unreadable(error)
+            break
+        if batch is None:
+            return
+        yield batch
+    raise fault  # outside the handler: its text stays behind
 
 
 # Rows that are read once and held in memory for further passes, if they fit a fixed budget.

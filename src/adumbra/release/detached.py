@@ -10,6 +10,7 @@ came by another channel shows that this log was not forked, and whether the rele
 """
 
 import datetime as dt
+import hashlib
 import json
 import os
 from collections.abc import Mapping

@@ -24,7 +24,7 @@ from adumbra.privacy.ledger import (
     tripwire,
 )
 from adumbra.privacy.ledger.accounts import Quote, quote
-from adumbra.privacy.ledger.chain import Chain
+from adumbra.privacy.ledger.chain import Chain, canonical
 from adumbra.privacy.ledger.check import Verified, check
 from adumbra.privacy.ledger.export import write_export
 from adumbra.privacy.ledger.model import FORMAT, heads, keys
@@ -117,8 +117,14 @@ class Ledger:
 
     # One spend
 
-    def check(self, population: str, guarantee: PrivacyGuarantee) -> None:
-        """Refuse, as `reserve` would now, what the population cannot pay; charges and holds nothing."""
+    def check(
+        self,
+        population: str,
+        guarantee: PrivacyGuarantee,
+        request: Mapping[str, object] | None = None,
+    ) -> None:
+        """Refuse, as `reserve` would now, what the population cannot pay or the log cannot hold."""
+        canonical(request or {})
         with self._store.read() as connection:
             accounts.check(connection, population, guarantee)
 
@@ -139,7 +145,7 @@ class Ledger:
 
         Raises `BudgetRefused` with asked, left and largest; nothing has changed then.
         """
-        self.check(population, guarantee)
+        self.check(population, guarantee, request)
         crash_points.checkpoint("reserve: before")
         entry = ""
         try:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
 from sqlalchemy.exc import (
@@ -27,7 +27,13 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from adumbra.errors import AdumbraError, InvalidInput, LedgerError, LedgerNotWritable
+from adumbra.errors import (
+    AdumbraError,
+    InvalidInput,
+    LedgerError,
+    LedgerNotWritable,
+    raise_alone,
+)
 from adumbra.privacy.ledger import postgres
 from adumbra.privacy.ledger.files import damaged, is_damage, is_database, require_mode
 
@@ -98,7 +104,7 @@ class Store:
                 fault = LedgerError(f"ledger={self.name}: the database refused the act")
             else:
                 return
-            _raise_alone(fault)
+            raise_alone(fault)
 
     @contextmanager
     def _begun(self, connection: Connection, *, write: bool) -> Iterator[None]:
@@ -128,7 +134,7 @@ class Store:
             if isinstance(error, DBAPIError):
                 _withhold(error)
         if fault is not None:
-            _raise_alone(fault)
+            raise_alone(fault)
 
     def _current(self) -> Engine:
         """This process's engine: a forked child makes its own."""
@@ -205,18 +211,6 @@ def _withhold(error: BaseException) -> None:
         seen.args = _WITHHELD
         vars(seen).update(dict.fromkeys(vars(seen).keys() & {"statement", "params", "orig", "_info"}))
         seen.__cause__ = seen.__context__ = seen.__traceback__ = None
-
-
-def _raise_alone(fault: AdumbraError) -> NoReturn:
-    """Raise an error that no other one is the cause or the context of.
-
-    `from None` hides a context and keeps it; Python sets one wherever another error is being handled.
-    """
-    try:
-        raise fault
-    except AdumbraError:
-        fault.__context__ = None
-        raise
 
 
 def _durable_sqlite(connection: sqlite3.Connection, _record: object) -> None:
