@@ -68,7 +68,8 @@ def _projections():
         options = {"n_components": wide, "epsilon": 2.0, "family": family}
         if family == "sparse":
             options["nonzeros"] = 2
-        dppro = ad.DPProConfig(**options, delta=1e-5, matrix_seed=3)
+        seed = 0 if family == "identity" else 3  # it has none
+        dppro = ad.DPProConfig(**options, delta=1e-5, matrix_seed=seed)
         yield DigestKind(f"dppro/{unit}/{family}", schema, dppro)
         yield DigestKind(f"jl-laplace/{unit}/{family}", schema, ad.JLLaplaceConfig(**options))
     short = {"n_components": 3, "epsilon": 1.0, "row_norm": 0.7, "clip_tail": 0.1}
@@ -121,7 +122,7 @@ def _components():
         (REPLACE, ADD), (None, "class"), PURE_AND_NOT, (0, 2)
     ):
         options = {"n_components": k, "epsilon": 2.0, "delta": delta, "output": "sample"}
-        made = ad.PCAConfig(**options, synthetic_rows=40, sample_seed=1)
+        made = ad.PCAConfig(**options, synthetic_rows=40, sample_seed=min(k, 1))
         name = f"pca/sample/{relation}/{label or 'no-label'}/{noise}/{k}"
         yield DigestKind(name, table(relation, label=label), made)
     share = ad.PCAConfig(n_components=2, epsilon=2.0, delta=0.0, moments_share=0.2, clip_deviations=1.5)
@@ -164,8 +165,11 @@ def _topk():
     kinds = [(method, "pure", 0.0) for method in pure]
     kinds += [(method, "gaussian", 1e-6) for method in ("auto", "frefirst", "gumbel")]
     for (method, noise, delta), relation, length in product(kinds, (REPLACE, ADD), (None, 4)):
+        if length is not None and method not in counting:
+            continue  # rows stay whole
         options = {"k": 5, "epsilon": 2.0, "delta": delta, "algorithm": method, "length": length}
         wants = method in counting
-        made = ad.TopKConfig(**options, max_length=12, all_counts=wants)
+        scans = wants and (length is None or (method in ("auto", "tps-refine") and noise == "pure"))
+        made = ad.TopKConfig(**options, max_length=12 if scans else 256, all_counts=wants)
         name = f"topk/{method}/{relation}/{noise}{'' if length is None else '/length'}"
         yield DigestKind(name, sets(relation), made)

@@ -8,7 +8,7 @@ import numpy as np
 
 from adumbra.audit.pairs import keeping_null
 from adumbra.mechanisms.methods import method_named
-from adumbra.mechanisms.topk import Algorithm
+from adumbra.mechanisms.topk.config import SHARES, Algorithm, Step
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Schema
 from adumbra.schema.schema import Kind as ColumnKind
@@ -123,14 +123,19 @@ def kinds() -> list[Kind]:
         for method in Algorithm:
             if method is Algorithm.AUTO:
                 continue
-            options = {"k": 2, "algorithm": method.value, "max_length": 4}
+            options = {"k": 2, "algorithm": method.value, **_scanned(method)}
             name = f"topk-{method}/{relation}"
             made.append(Kind(name=name, method="top-k", schema=sets, options=options, delta=0.0))
         for method in (Algorithm.FREFIRST, Algorithm.GUMBEL):
-            options = {"k": 2, "algorithm": method.value, "max_length": 4}
+            options = {"k": 2, "algorithm": method.value, **_scanned(method)}
             name = f"topk-{method}-gaussian/{relation}"
             made.append(Kind(name=name, method="top-k", schema=sets, options=options))
     return made
+
+
+def _scanned(method: Algorithm) -> dict[str, object]:
+    """A short scan of lengths, where the algorithm cuts rows at all."""
+    return {"max_length": 4} if Step.COUNTS in SHARES[method] else {}
 
 
 def chosen_kinds(method: str | None) -> list[Kind]:

@@ -6,6 +6,7 @@ A number of numpy's becomes Python's own, so that configs compare, print and go 
 import dataclasses
 import types
 import typing
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -54,6 +55,31 @@ def require_rows(**named: int | None) -> None:
         require(value is None or value <= most, f"{name}={value}: must be at most {most}")
 
 
+def refuse_idle(config: Any, idle: Mapping[str, str]) -> None:  # noqa: ANN401  (a config)
+    """Refuse every option that is set and would change nothing; `idle` says in which case each is so.
+
+    Called by `settle`, so that a plan refuses it too. An option at its default was not asked for.
+    """
+    defaults = {field.name: field.default for field in dataclasses.fields(config)}
+    faults = [
+        f"{name}={getattr(config, name)}: has no effect {case}; leave it out"
+        for name, case in idle.items()
+        if getattr(config, name) != defaults[name]
+    ]
+    if faults:
+        raise InvalidInput("\n".join(faults))
+
+
+def unused_guess(config: Any, rows: int | None) -> tuple[str, ...]:  # noqa: ANN401  (a config)
+    """The note on a guess of the number of rows where the number itself is public.
+
+    It is no refusal: the same options plan without data, where the guess counts, and release with them.
+    """
+    if rows is None or config.expected_rows is None:
+        return ()
+    return (f"expected_rows={config.expected_rows} is not used: the number of rows is public ({rows}).",)
+
+
 def _settled(name: str, value: object, plain: list[type], kinds: tuple[object, ...]) -> object:
     """The value as one of the plain types, or a refusal that names them."""
     is_truth = type(value).__name__ in ("bool", "bool_")
@@ -68,12 +94,13 @@ def _settled(name: str, value: object, plain: list[type], kinds: tuple[object, .
             return float(value) if not isinstance(value, int | float) else value
         if kind is str and isinstance(value, str):
             return value
-    rule = " or ".join(WORDS[kind] if isinstance(kind, type) else str(kind) for kind in kinds)
+    words = [WORDS[kind] if isinstance(kind, type) else str(kind) for kind in kinds]
+    rule = " or ".join(words) if plain else f"one of {', '.join(words)}"
     raise InvalidInput(f"{name}={value!r}: must be {rule}")
 
 
 def _declared(kind: Any) -> dict[str, tuple[object, ...]]:  # noqa: ANN401  (a class of dataclass)
-    """The types that each field allows; one with a plain choice of words has a rule of its own."""
+    """The types and words that each field allows."""
     hints = typing.get_type_hints(kind)
     found = {}
     for field in dataclasses.fields(kind):
@@ -89,6 +116,5 @@ def _declared(kind: Any) -> dict[str, tuple[object, ...]]:  # noqa: ANN401  (a c
                 kinds += typing.get_args(part)
             else:
                 kinds.append(None if part is types.NoneType else part)
-        if any(each in WORDS for each in kinds):
-            found[field.name] = tuple(kinds)
+        found[field.name] = tuple(kinds)
     return found

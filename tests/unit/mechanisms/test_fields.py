@@ -22,14 +22,14 @@ class Config:
     text: str = ""
     either: int | Literal["auto"] = "auto"
     absent: float | None = None
-    words: Literal["a", "b"] = "a"  # a rule of its own
+    words: Literal["a", "b"] = "a"
 
     def __post_init__(self):
         settle_fields(self)
 
 
 def test_legal_values_stay_and_those_of_numpy_become_pythons():
-    plain = Config(whole=2, number=3, truth=True, text="t", either=4, absent=0.5, words="zzz")
+    plain = Config(whole=2, number=3, truth=True, text="t", either=4, absent=0.5, words="b")
     assert (plain.number, type(plain.number)) == (3, int)
     narrow = Config(
         whole=np.int16(2),
@@ -38,7 +38,7 @@ def test_legal_values_stay_and_those_of_numpy_become_pythons():
         text="t",
         either=np.uint8(4),
         absent=np.float64(0.5),
-        words="zzz",
+        words="b",
     )
     assert narrow == plain
     assert [type(value) for value in (narrow.whole, narrow.number, narrow.truth)] == [int, float, bool]
@@ -55,6 +55,7 @@ def test_legal_values_stay_and_those_of_numpy_become_pythons():
         ({"truth": 1}, "truth=1: must be True or False"),
         ({"text": 1}, "text=1: must be a text"),
         ({"either": "own"}, "either='own': must be a whole number or auto"),
+        ({"words": "zzz"}, "words='zzz': must be one of a, b"),
         ({"absent": []}, r"absent=\[\]: must be a number or None"),
     ],
 )

@@ -10,6 +10,7 @@ from adumbra.mechanisms.box_release import (
     calibrate_moments,
     require_rows_unit,
 )
+from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.postprocess.greedy import most_rows
 from adumbra.postprocess.matrices import noise_edge
@@ -48,7 +49,7 @@ def settle(config: LDAConfig, schema: Schema) -> Settled[LDAConfig, MomentParts]
 def _plan(config: LDAConfig, schema: Schema, noise: MomentNoise) -> Plan:
     """Cost, noise, and the error of class means and of the covariance, from public numbers only."""
     shape, rows = noise.statistic.shape, schema.rows or config.expected_rows
-    notes, expected = [], {}
+    notes, expected = [*unused_guess(config, schema.rows)], {}
     if rows is not None:
         total, product = noise.deviation(Kind.TOTAL), noise.deviation(Kind.CROSS)
         edge = noise_edge(product, shape.width) / rows

@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 from adumbra.errors import Unsupported, require
+from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.numerics import ROW_BITS
 from adumbra.postprocess.moments.design import (
@@ -44,6 +45,8 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     count = schema.rows or config.expected_rows or ROWS_GUESS
     label, classes = label_of(schema)
     numeric = sum(c.is_numeric and i != label for i, c in enumerate(schema.columns))
+    if numeric == 0:
+        refuse_idle(config, {"numbers": "without columns of numbers"})
     columns = schema.width - (label is not None)
     require(columns >= 1, "columns: the label is the only one; declare a column to synthesize")
     levels = sum(c.levels > 2 and i != label for i, c in enumerate(schema.columns))

@@ -23,6 +23,7 @@ from adumbra.mechanisms.base import (
     calibrate_laplace,
     require_magnitudes,
 )
+from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import BLOCK_WIDTH, RADIUS_CELLS, ROWS_GUESS, design
 from adumbra.numerics import ROW_BITS, figure_upper, round_up, sqrt_upper
@@ -119,7 +120,7 @@ def _spread(decided: Design, errors: list[float]) -> Spread:
 def _assumed_rows(config: MomentsConfig, schema: Schema) -> list[str]:
     """How many rows a plan assumes where nobody declared them, and how to declare them."""
     if schema.rows is not None:
-        return []
+        return [*unused_guess(config, schema.rows)]
     if config.expected_rows is not None:
         return [f"Assumes {config.expected_rows:,} rows (expected_rows)."]
     is_public = schema.neighbours.rows_are_public

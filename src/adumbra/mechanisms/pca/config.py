@@ -61,6 +61,21 @@ class PCAConfig:
         return self.output == "rows" and self.n_components > 0
 
 
+def idle_options(config: PCAConfig) -> dict[str, str]:
+    """Options that the others leave without effect, with the case."""
+    of_rows = ("moments_share", "bound", "clip_deviations", "shrink")
+    idle: dict[str, str] = {}
+    if config.output == "rows":
+        idle = dict.fromkeys(("synthetic_rows", "sample_seed"), "with output=rows")
+    else:
+        idle = dict.fromkeys(of_rows, "with output=sample")
+    if config.n_components == 0:
+        idle |= dict.fromkeys((*of_rows, "sample_seed"), "with n_components=0")
+    if config.bound == "basis":
+        idle["clip_deviations"] = "with bound=basis"
+    return idle
+
+
 def budget_parts(config: PCAConfig) -> tuple[float, float]:
     """Epsilon (pure) or mu of the moments and of the rows; 0 for rows that carry nothing."""
     whole = config.epsilon if config.is_pure else mu_of(config.epsilon, config.delta)

@@ -6,7 +6,8 @@ from adumbra.data.encode import Encoder
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Noise, Plan, Settled, require_magnitudes
 from adumbra.mechanisms.box_release import PURPOSE, MomentParts, calibrate_moments, require_rows_unit
-from adumbra.mechanisms.pca.config import PCAConfig, budget_parts
+from adumbra.mechanisms.fields import refuse_idle
+from adumbra.mechanisms.pca.config import PCAConfig, budget_parts, idle_options
 from adumbra.mechanisms.pca.forecast import moment_expectations, row_expectations
 from adumbra.mechanisms.pca.rows import ROWS
 from adumbra.privacy.guarantee import promise
@@ -18,6 +19,7 @@ METHOD = "pca"
 
 def settle(config: PCAConfig, schema: Schema) -> Settled[PCAConfig, MomentParts]:
     """The public encoding (a label is a column like any other) and the noise of the moments."""
+    refuse_idle(config, idle_options(config))
     require_rows_unit(schema, "PCA publishing")
     require_magnitudes(schema)
     if schema.neighbours is Neighbours.ADD_REMOVE and config.output == "rows":

@@ -24,6 +24,7 @@ from adumbra.mechanisms.base import (
     calibrate_laplace,
     require_magnitudes,
 )
+from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.forecast import forecast
 from adumbra.mechanisms.projection.rows import (
@@ -65,6 +66,23 @@ class DPProParts:
     noise: Calibrated
     radius: float | None  # row unit: projected rows are shortened to it
     model: DistanceModel  # how to read distances off the release
+
+
+def refuse_idle_options(
+    config: DPProConfig | JLLaplaceConfig, space: RowSpace, matrix: ProjectionMatrix
+) -> None:
+    """Refuse options that unit, family and shape leave without effect."""
+    idle: dict[str, str] = {}
+    if matrix.family != "sparse":
+        idle["nonzeros"] = f"with family={matrix.family}"
+    whole = matrix.n_components == matrix.n_features
+    if matrix.family == "identity" or (matrix.family == "haar" and whole):
+        idle["clip_tail"] = f"with family={matrix.family}, n_components={matrix.n_components}"
+    if space.unit is Unit.ELEMENT:
+        idle["clip_tail"] = "with unit=element: nothing is clipped"
+    if matrix.family == "identity" and isinstance(config, DPProConfig):
+        idle["matrix_seed"] = "with family=identity"
+    refuse_idle(config, idle)
 
 
 def public_projection(config: DPProConfig, space: RowSpace) -> ProjectionMatrix:
@@ -115,6 +133,7 @@ def settle_dppro(config: DPProConfig, schema: Schema) -> Settled[DPProConfig, DP
     require_magnitudes(schema, config.row_norm)
     space = row_space(schema, config.row_norm)
     matrix = public_projection(config, space)
+    refuse_idle_options(config, space, matrix)
     noise = calibrate_gaussian_rows(config, space, matrix)
     parts = DPProParts(
         space=space,
@@ -234,7 +253,10 @@ def settle_jl_laplace(config: JLLaplaceConfig, schema: Schema) -> Settled[JLLapl
 def _jl_laplace_plan(config: JLLaplaceConfig, space: RowSpace) -> Plan:
     """Cost, noise and expected error, from public numbers only."""
     matrix = preview_projection(config, space)
+    refuse_idle_options(config, space, matrix)
     noise = calibrate_laplace_rows(config, space, matrix)
+    if noise.radius is None:
+        refuse_idle(config, {"clip_tail": "here: unclipped rows need less noise"})
     model = distance_model(space, matrix, noise.law)
     here = noise.calibrated.scale
 

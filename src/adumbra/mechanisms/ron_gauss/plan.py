@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Plan, Settled, require_magnitudes
+from adumbra.mechanisms.fields import refuse_idle, unused_guess
 from adumbra.mechanisms.ron_gauss.choice import (
     best_components,
     best_covariance,
@@ -41,6 +42,7 @@ def settle(config: RONGaussConfig, schema: Schema) -> Settled[RONGaussConfig, Pa
     """The public shape of the model and every noise scale, before anything is read."""
     if schema.unit is not Unit.ROW:
         raise Unsupported(f"unit={schema.unit}: RON-Gauss clips whole rows; declare unit='row'")
+    refuse_idle(config, _idle_options(config))
     require_magnitudes(schema, config.row_norm)
     space = space_of(
         schema,
@@ -66,8 +68,24 @@ def settle(config: RONGaussConfig, schema: Schema) -> Settled[RONGaussConfig, Pa
     elif space.classes is not None:
         space = space.with_covariance(best_covariance(space, budget, rows, asked))
     space = space.with_components(asked or best_components(space, budget, rows or 1))
+    if space.components == space.width:
+        refuse_idle(config, {"clip_tail": f"with n_components={space.width}: no row gets longer"})
     parts = Parts(space=space, scales=scales(space, budget))
     return Settled(config=config, schema=schema, plan=_plan(config, parts), parts=parts)
+
+
+def _idle_options(config: RONGaussConfig) -> dict[str, str]:
+    """Options that the others leave without effect, with the case."""
+    idle: dict[str, str] = {}
+    if config.mode != "gmm":
+        idle["covariance"] = f"with mode={config.mode}"
+    if config.rescale == "normalise":
+        idle["clip_factor"] = "with rescale=normalise"
+    if config.centring == "public":
+        idle |= dict.fromkeys(("mean_share", "clip_factor", "rescale"), "with centring=public")
+    if config.unit_rows:
+        idle["row_norm"] = "with unit_rows=True"
+    return idle
 
 
 def _plan(config: RONGaussConfig, parts: Parts) -> Plan:
@@ -76,7 +94,7 @@ def _plan(config: RONGaussConfig, parts: Parts) -> Plan:
     schema = space.layout.schema
     rows = schema.rows or config.expected_rows
     table: list[dict[str, float]] = []
-    notes: list[str] = []
+    notes = [*unused_guess(config, schema.rows)]
     expected: dict[str, float] = {"n_components": float(space.components)}
     if rows is not None:
         budget = _budget(config, space)

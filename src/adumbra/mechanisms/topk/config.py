@@ -123,6 +123,19 @@ class TopKConfig:
         return self.delta == 0
 
 
+def idle_options(config: TopKConfig) -> dict[str, str]:
+    """Options that the algorithm leaves without effect, with the case."""
+    steps = SHARES[config.chosen]
+    idle: dict[str, str] = {}
+    if Step.COUNTS not in steps:
+        idle = dict.fromkeys(
+            ("length", "max_length"), f"with algorithm={config.chosen}: rows stay whole"
+        )
+    elif config.length is not None and Step.ZONE_LENGTH not in steps:
+        idle["max_length"] = "with a public length"
+    return idle
+
+
 def guarantee_of(config: TopKConfig, schema: Schema) -> PrivacyGuarantee:
     """What the release promises, after the checks on the schema."""
     if schema.items is None:

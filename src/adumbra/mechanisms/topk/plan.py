@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from adumbra.mechanisms.base import Noise, Plan, Settled
+from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.topk.config import (
     Algorithm,
     Step,
     TopKConfig,
     budget_of,
     guarantee_of,
+    idle_options,
     score_range,
 )
 from adumbra.mechanisms.topk.counting import CountNoise, count_noise
@@ -49,6 +51,7 @@ class Parts:
 
 def settle(config: TopKConfig, schema: Schema) -> Settled[TopKConfig, Parts]:
     """The budget of each step; touches no data, and reads the public dictionary of items."""
+    refuse_idle(config, idle_options(config))
     guarantee = guarantee_of(config, schema)
     names = read_names(schema)  # a fault in it is said before anything is paid
     budget = budget_of(config)

@@ -137,8 +137,9 @@ def test_item_sets_show_their_pairs():
     hits[np.arange(8000), (kind + 1) % 3] = False  # items that exclude one another
     lists = pa.table({"items": [list(np.flatnonzero(row) + 1) for row in hits]})
     schema = replace(items_schema(6), rows=8000)
-    draft = run(lists, schema, LOUD)
-    model = moments.model_of(settle(LOUD, schema), draft.arrays)
+    loud = replace(LOUD, numbers="auto")
+    draft = run(lists, schema, loud)
+    model = moments.model_of(settle(loud, schema), draft.arrays)
     assert model.goal is not None
 
     def pairs(table):

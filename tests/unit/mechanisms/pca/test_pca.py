@@ -67,9 +67,8 @@ def test_the_budget_is_split_and_never_exceeded():
 @pytest.mark.parametrize("shrink", [False, True])
 def test_rows_keep_their_order_columns_and_types(bound, delta, shrink):
     schema, data = mixed(), table(5000)
-    config = PCAConfig(
-        n_components=9, epsilon=1000.0, delta=delta, bound=bound, shrink=shrink, clip_deviations=2.5
-    )
+    radius = {} if bound == "basis" else {"clip_deviations": 2.5}
+    config = PCAConfig(n_components=9, epsilon=1000.0, delta=delta, bound=bound, shrink=shrink, **radius)
     out = released(draft_of(data, schema, config))
     assert out.column_names == list(schema.names)
     assert out.num_rows == 5000

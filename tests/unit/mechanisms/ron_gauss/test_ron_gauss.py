@@ -154,8 +154,9 @@ def test_the_noise_is_calibrated_to_the_letter():
 @pytest.mark.parametrize("mode", ["unsupervised", "gmm"])
 def test_rows_of_length_1_buy_no_spread_and_keep_their_means(mode, neighbours, bound):
     declared = schema(MODES[mode], neighbours)
+    covariance = "tied" if mode == "gmm" else "auto"
     config = RONGaussConfig(
-        epsilon=1.0, delta=1e-6, mode=mode, n_components=4, rescale="normalise", covariance="tied"
+        epsilon=1.0, mode=mode, n_components=4, rescale="normalise", covariance=covariance
     )
     space, settled = settle(config, declared)
     wanted = bound / (mu_of(1.0, 1e-6) * 0.3**0.5)
@@ -393,9 +394,9 @@ def test_noise_to_signal_of_the_papers_table():
         ({"matrix_seed": -1}, "matrix_seed=-1: must be 0 or above"),
         ({"sample_seed": -1}, "sample_seed=-1: must be 0 or above"),
         ({"epsilon": -1.0}, "epsilon=-1.0"),
-        ({"mode": "GMM"}, "mode=GMM: must be one of unsupervised, supervised, gmm"),
-        ({"centring": "Private"}, "centring=Private: must be one of private, public"),
-        ({"rescale": "normalize"}, "rescale=normalize: must be one of clip, normalise"),
+        ({"mode": "GMM"}, "mode='GMM': must be one of unsupervised, supervised, gmm"),
+        ({"centring": "Private"}, "centring='Private': must be one of private, public"),
+        ({"rescale": "normalize"}, "rescale='normalize': must be one of clip, normalise"),
     ],
 )
 def test_a_config_is_valid_once_built(change, text):
