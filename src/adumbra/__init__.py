@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         RONGauss,
         TopKColumns,
     )
+    from adumbra.evaluate.evaluation import Evaluation, evaluate
     from adumbra.mechanisms.base import Plan
     from adumbra.mechanisms.lda import LDAConfig
     from adumbra.mechanisms.moments import MomentsConfig
@@ -64,6 +65,7 @@ _HOMES = {
     "DPProConfig": "adumbra.mechanisms.projection",
     "DistanceModel": "adumbra.postprocess.distances",
     "Estimate": "adumbra.answers.estimate",
+    "Evaluation": "adumbra.evaluate.evaluation",
     "InvalidInput": "adumbra.errors",
     "ItemSpec": "adumbra.schema.schema",
     "JLLaplace": "adumbra.estimators",
@@ -99,6 +101,7 @@ _HOMES = {
     "Verified": "adumbra.release.storage",
     "combine": "adumbra.answers.askable",
     "create_ledger": "adumbra.privacy.ledger",
+    "evaluate": "adumbra.evaluate.evaluation",
     "load": "adumbra.answers.askable",
     "new_key": "adumbra.attestation.signers",
     "open_key": "adumbra.attestation.signers",
@@ -120,6 +123,7 @@ __all__ = [
     "DPProConfig",
     "DistanceModel",
     "Estimate",
+    "Evaluation",
     "InvalidInput",
     "ItemSpec",
     "JLLaplace",
@@ -156,6 +160,7 @@ __all__ = [
     "__version__",
     "combine",
     "create_ledger",
+    "evaluate",
     "load",
     "new_key",
     "open_key",
@@ -169,10 +174,10 @@ __all__ = [
 
 
 class _Package(ModuleType):
-    """This package: importing the subpackage `release` does not hide the function of that name."""
+    """This package: importing `adumbra.release` or `adumbra.evaluate` hides no function."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not (name == "release" and isinstance(value, ModuleType)):
+        if not (name in ("evaluate", "release") and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
 

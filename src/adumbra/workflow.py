@@ -49,6 +49,8 @@ LIMITS = (
     "Run time, memory and the machine itself are outside the guarantee.",
 )
 NOT_DECLARED = "not declared"
+COMPARED = "earlier releases were compared with the private rows"
+SHOWN_ENTRIES = 6
 ESTIMATOR = "estimator"  # the population of the account in memory that pays for one fit
 
 
@@ -175,7 +177,7 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
             out=Path(out),
             engine=engine or LocalEngine(),
             about=about or {},
-            before_dp=before_dp,
+            before_dp=_before(book, population) if before_dp == NOT_DECLARED else before_dp,
             is_ledger_ours=is_ours,
             signer=signer,
         )
@@ -262,6 +264,14 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
         key=key,
     ) as prepared:
         return prepared.commit()
+
+
+def _before(book: Ledger, population: str) -> str:
+    """What the ledger knows to have been learned from the rows before, where nobody declared it."""
+    seen = book.evaluated(population)
+    listed = ", ".join(seen[-SHOWN_ENTRIES:])
+    more = " and others" if len(seen) > SHOWN_ENTRIES else ""
+    return f"{COMPARED} ({listed}{more}); else {NOT_DECLARED}" if seen else NOT_DECLARED
 
 
 def _require_payable(prepared: PreparedRelease) -> None:

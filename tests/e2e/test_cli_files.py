@@ -80,9 +80,3 @@ def test_the_schema_itself_keeps_its_comments(place):
 def test_a_page_inside_the_release_is_refused_for_what_it_would_break(place):
     said = refused("report release --out", "release/page.html")
     assert "lies in the release; it would no longer verify; choose another place" in said
-
-
-def test_rows_are_not_taken_where_they_are_not_used(place):
-    said = refused("report release --data t.csv --schema s.toml --out", "page.html")
-    assert said == "--data, --schema: only with --internal; the public page reads no rows"
-    assert not (place / "page.html").exists()

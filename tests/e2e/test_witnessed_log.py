@@ -96,9 +96,9 @@ def test_what_cannot_be_withdrawn(book, tmp_path):
     with open_ledger(book) as opened:
         first = opened.show("people")[0].entries[0].id
         waiting = reserve(opened, epsilon=0.1)
-        with pytest.raises(InvalidInput, match="is reserved; only a published release is withdrawn"):
+        with pytest.raises(InvalidInput, match="is reserved; this needs a published release"):
             opened.withdraw(waiting, "no")
-        with pytest.raises(InvalidInput, match="is reserved; only"):
+        with pytest.raises(InvalidInput, match="is reserved; this needs"):
             opened.supersede(first, waiting, "no")
         with pytest.raises(InvalidInput, match="is the release itself"):
             opened.supersede(first, first, "no")

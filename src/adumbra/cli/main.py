@@ -10,6 +10,7 @@ from adumbra.cli import (
     ask_command,
     audit_command,
     demo,
+    evaluate_command,
     key_commands,
     ledger_commands,
     ledger_keeping,
@@ -63,6 +64,7 @@ app.command("inspect")(release_views.inspect)
 app.command("verify")(release_views.verify)
 app.command("ask")(ask_command.ask)
 app.command("report")(report_command.report)
+app.command("evaluate")(evaluate_command.evaluate)
 app.command("audit")(audit_command.audit)
 app.add_typer(schema_commands.app, name="schema")
 app.add_typer(key_commands.app, name="key")

@@ -18,7 +18,7 @@ from adumbra.numerics import Array, Ints
 from adumbra.schema.schema import Schema
 
 _LEAST_SPREAD = 1e-3  # of the declared range: a constant column stays near 0
-__all__ = ["STAMP", "Scores", "boosted", "design_matrix", "logistic", "matrix", "ridge"]
+__all__ = ["STAMP", "Scores", "boosted", "class_scores", "design_matrix", "logistic", "matrix", "ridge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +58,13 @@ def logistic(synthetic: pa.Table, real: pa.Table, schema: Schema) -> Scores:
     """Logistic regression trained on synthetic rows."""
     (x, y), (u, v) = matrix(synthetic, schema), matrix(real, schema)
     model = LogisticRegression(max_iter=200, C=0.1)
-    return _scores(model, (design_matrix(x, schema, x), y), (design_matrix(u, schema, x), v))
+    return class_scores(model, (design_matrix(x, schema, x), y), (design_matrix(u, schema, x), v))
 
 
 def boosted(synthetic: pa.Table, real: pa.Table, schema: Schema) -> Scores:
     """Boosted trees trained on synthetic rows; categories as codes."""
     model = HistGradientBoostingClassifier(max_iter=60, random_state=0)
-    return _scores(model, matrix(synthetic, schema), matrix(real, schema))
+    return class_scores(model, matrix(synthetic, schema), matrix(real, schema))
 
 
 def ridge(synthetic: pa.Table, real: pa.Table, schema: Schema) -> float:
@@ -74,7 +74,8 @@ def ridge(synthetic: pa.Table, real: pa.Table, schema: Schema) -> float:
     return float(r2_score(v, model.predict(design_matrix(u, schema, x))))
 
 
-def _scores(model: object, train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
+def class_scores(model: object, train: tuple[Array, Array], test: tuple[Array, Array]) -> Scores:
+    """Train a classifier on the first rows and score it on the others."""
     labels = train[1].astype(np.int64)
     truth = test[1].astype(np.int64)
     if len(np.unique(labels)) < 2:

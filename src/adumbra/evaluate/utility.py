@@ -31,10 +31,11 @@ def table_codes(table: pa.Table, schema: Schema) -> Ints:
     """Every column as codes: levels, or the bin of a number."""
     require(schema.items is None, "items: give a table of columns; one-way measures need columns")
     values = schema_values(table, schema)
-    return np.stack([_codes(c, values[:, i]) for i, c in enumerate(schema.columns)], axis=1)
+    return np.stack([column_codes(c, values[:, i]) for i, c in enumerate(schema.columns)], axis=1)
 
 
-def _codes(column: Column, values: Array) -> Ints:
+def column_codes(column: Column, values: Array) -> Ints:
+    """One column as codes; what is missing, where the schema keeps it, has a code of its own."""
     if not column.is_numeric:
         return values.astype(np.int64)
     lower, upper = column.limits

@@ -1,16 +1,12 @@
-"""The internal page: empirical attacks on one release, stamped NOT FOR RELEASE.
+"""Empirical attacks on one release in words, for the page of an evaluation. NOT FOR RELEASE.
 
-It is made from private rows, so it may never lie in a release folder, and it says in its first line
-that its scores are evidence about particular attacks and no guarantee.
+Scores are evidence about particular attacks, and no guarantee.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adumbra.report.page import template
-
-STAMP = "NOT FOR RELEASE"
 LOUD = 3.0  # standard errors above which an advantage is called more than chance
 NEAR = 0.8  # ratio of distances below which members are called nearer
 
@@ -24,12 +20,6 @@ class Score:
     score: str
     blind: str
     reading: str
-
-
-def render_internal(facts: Mapping[str, Any]) -> str:
-    """The page of `adumbra.audit.internal.facts`."""
-    page: str = template("internal.html.j2").render(facts=facts, scores=scores(facts), stamp=STAMP)
-    return page
 
 
 def scores(facts: Mapping[str, Any]) -> list[Score]:

@@ -1,10 +1,8 @@
 """Plain words on pages: names of errors, the order of lists, and readings of attacks."""
 
-import re
-
 import adumbra as ad
 from adumbra.relations import Neighbours, Unit
-from adumbra.report.internal import render_internal, scores
+from adumbra.report.internal import scores
 from adumbra.report.page import EXPECTED, expected_words, fact_words, in_order, render
 from adumbra.schema.schema import Column, Kind, Schema
 from support.release import example_card
@@ -85,10 +83,3 @@ def test_readings_name_their_line_and_own_up_to_too_few_trials():
     assert shadow.score == "+0.00"
     assert attribute.reading == "stands out of chance: look closer (the line is drawn at +0.09)"
     assert "0.80" in nearest.reading
-
-
-def test_cells_of_the_internal_page_keep_their_labels_on_a_narrow_screen():
-    page = render_internal(FACTS)
-    cells = re.findall(r"<td[^>]*>", page)
-    assert len(cells) == 12
-    assert all("data-label=" in cell for cell in cells)

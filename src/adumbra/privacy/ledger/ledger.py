@@ -352,6 +352,16 @@ class Ledger:
         with self._acts() as chain:
             log.supersede(chain, entry_id, by, reason)
 
+    def note_evaluation(self, noted: Sequence[str]) -> None:
+        """Say in the public log that releases are held against private rows; before a row is read."""
+        with self._acts() as chain:
+            log.note_evaluation(chain, noted)
+
+    def evaluated(self, population: str) -> tuple[str, ...]:
+        """Releases of the population, and of those that share its people, that were evaluated."""
+        with self._store.read() as connection:
+            return log.evaluated(connection, population)
+
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """The tables as they stand at one moment, secrets included: for a backup and nothing else."""

@@ -13,13 +13,14 @@ from sqlalchemy import Connection, select
 from adumbra.attestation.loghead import NOTICES, LogHead, Proof, PublishedHead, WholeLog
 from adumbra.attestation.merkle import Tree
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed, require
-from adumbra.privacy.ledger.accounts import reason_of
+from adumbra.privacy.ledger.accounts import lineage, reason_of
 from adumbra.privacy.ledger.chain import Chain, canonical
 from adumbra.privacy.ledger.export import verify_export
-from adumbra.privacy.ledger.model import events
+from adumbra.privacy.ledger.model import charges, events
 from adumbra.privacy.ledger.protocol import load
 from adumbra.privacy.ledger.values import State
 
+EVALUATED = '%"kind":"evaluate"%'  # in the canonical body of an event
 MOST_EARLIER = 256  # proofs from earlier heads in one head file: the latest releases
 
 
@@ -108,11 +109,29 @@ def supersede(chain: Chain, entry: str, by: str, reason: str) -> None:
     )
 
 
+def note_evaluation(chain: Chain, noted: Iterable[str]) -> None:
+    """Write that published releases are about to be held against private rows."""
+    for entry in noted:
+        chain.act("evaluate", {"entry": entry, "digest": _published(chain.connection, entry)})
+
+
+def evaluated(connection: Connection, population: str) -> tuple[str, ...]:
+    """Entries of this population, of those above it and of their children that were evaluated."""
+    names = [account.population.name for account in lineage(connection, population)]
+    query = select(charges.c.entry).where(charges.c.population.in_(names))
+    family = {row.entry for row in connection.execute(query)}
+    noted = select(events.c.body).where(events.c.log == "public", events.c.body.like(EVALUATED))
+    found = [json.loads(row.body) for row in connection.execute(noted.order_by(events.c.sequence))]
+    # The pattern narrows the reading; the kind decides.
+    own = (event["entry"] for event in found if event["kind"] == "evaluate")
+    return tuple(dict.fromkeys(entry for entry in own if entry in family))
+
+
 def _published(connection: Connection, entry: str) -> str:
     """The digest of a published entry."""
     row = load(connection, entry)
     if row["state"] != State.PUBLISHED:
-        raise InvalidInput(f"entry={entry}: is {row['state']}; only a published release is withdrawn")
+        raise InvalidInput(f"entry={entry}: is {row['state']}; this needs a published release")
     return str(row["digest"])
 
 

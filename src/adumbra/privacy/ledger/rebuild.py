@@ -57,6 +57,8 @@ class Book:
             self._link(event)
         elif kind in ("withdraw", "supersede"):
             self._notice(event)
+        elif kind == "evaluate":
+            self._require_published(event["entry"], event["digest"])
         else:
             statements = ("init", "declare-different", "withdraw-different")
             require(kind in statements, f"unknown kind {kind}")
@@ -166,10 +168,13 @@ class Book:
             require(event["by"] != entry, "superseded by itself")
             named[event["by"]] = event["by_digest"]
         for name, digest in named.items():
-            row = self.entries[name]
-            require((row["state"], row["digest"]) == ("published", digest), "not a published release")
+            self._require_published(name, digest)
         require(entry not in self._noticed, "two notices on one release")
         self._noticed.add(entry)
+
+    def _require_published(self, entry: str, digest: str) -> None:
+        row = self.entries[entry]
+        require((row["state"], row["digest"]) == ("published", digest), "not a published release")
 
     def _link(self, event: Event) -> None:
         name, parent = event["population"], event["parent"]
