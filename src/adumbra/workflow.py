@@ -26,7 +26,7 @@ from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Sett
 from adumbra.mechanisms.methods import method_of, pictures_of
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
-from adumbra.release.card import Card, build_card, require_about, stamped
+from adumbra.release.card import LIMITS, Card, build_card, require_about, stamped
 from adumbra.release.detached import PROOF_FILE, put_file, write_signature
 from adumbra.release.place import LONGEST_ENTRY, require_place, staging
 from adumbra.release.provenance import provenance
@@ -39,15 +39,6 @@ from adumbra.version import __version__
 # opens its grant by `Ledger.draw` and takes no other; the auditor calls `_publish` with its own.
 OpenGrant = Callable[[Ledger, str, tuple[str, ...]], Grant]
 
-LIMITS = (
-    "The guarantee covers this folder; whatever else is published about the same people adds to it.",
-    "It hides one unit's contribution, not what is true of the population as a whole.",
-    (
-        "Bounds, categories and labels were declared. A wrong one costs accuracy; one that was read off "
-        "the private rows costs privacy, and the guarantee does not cover it."
-    ),
-    "Run time, memory and the machine itself are outside the guarantee.",
-)
 NOT_DECLARED = "not declared"
 COMPARED = "earlier releases were compared with the private rows"
 SHOWN_ENTRIES = 6

@@ -59,7 +59,10 @@ def greedy_rows(
     width = len(targets.second)
     require(rows >= 1, f"rows={rows}: must be at least 1")
     most = most_rows(width)
-    require(rows <= most, f"rows={rows}: with {width} encoded columns at most {most} can be drawn; ask for less")
+    require(
+        rows <= most,
+        f"rows={rows}: with {width} encoded columns at most {most} can be drawn; ask for less",
+    )
     labels = class_order(targets.shares, rows)
     high = np.full(width, HALF)
     low = -high
