@@ -33,7 +33,8 @@ def settle(config: LDAConfig, schema: Schema) -> Settled[LDAConfig, MomentParts]
     most = most_rows(encoder.width)
     require(
         asked is None or asked <= most,
-        f"synthetic_rows={asked}: with {encoder.width} encoded columns at most {most} can be drawn; ask for less",
+        f"synthetic_rows={asked}: with {encoder.width} encoded columns at most {most} can be drawn; "
+        "ask for less",
     )
     is_pure = config.delta == 0
     amount = config.epsilon if is_pure else mu_of(config.epsilon, config.delta)
