@@ -37,7 +37,7 @@ def release(rows, schema, epsilon):
     """One release of the default method, nothing tuned, with as many rows as the target has."""
     known = {"synthetic_rows": rows.num_rows, "expected_rows": rows.num_rows}
     config = MomentsConfig(epsilon=epsilon, delta=DELTA, **known)
-    return prepare_in_memory(open_source(rows, schema), config).draw().tables["data"]
+    return prepare_in_memory(open_source(rows, schema), config).draw().table()
 
 
 class Session:

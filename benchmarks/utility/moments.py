@@ -197,7 +197,7 @@ def config_of(method, schema, rows, epsilon, seed):
 def synthesize(method, table, schema, epsilon, seed):
     """One release through plan, grant, engine and noise; fresh noise every time."""
     config = config_of(method, schema, table.num_rows, epsilon, seed)
-    return prepare_in_memory(open_source(table, schema), config).draw().tables["data"]
+    return prepare_in_memory(open_source(table, schema), config).draw().table()
 
 
 NAMES = (

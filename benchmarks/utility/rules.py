@@ -153,11 +153,11 @@ def main():
     for name, kind in kinds.items():
         for seed in range(given.seeds):
             made = draw(table, kind, given.epsilon, seed)
-            rows = made.tables["data"].to_pandas()
+            rows = made.table().to_pandas()
             print(f"{name}, seed {seed}: score {score(folder, frame, rows):.1f}; broken", broken(rows))
             print("   moved", {k: v for k, v in made.facts.items() if "rules" in k}, flush=True)
     made = draw(table, kinds["with rules"], given.epsilon, 0, rows=given.rows)
-    print(f"{given.rows:,} rows with rules:", broken(made.tables["data"].to_pandas()))
+    print(f"{given.rows:,} rows with rules:", broken(made.table().to_pandas()))
 
 
 if __name__ == "__main__":

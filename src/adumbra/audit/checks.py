@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import pyarrow as pa
 from scipy.stats import pearsonr
 
 from adumbra.audit.attack import attack, is_blind, worst
@@ -145,8 +144,7 @@ def check_grid(case: Case) -> list[str]:
         return []
     planned = plan_of(case)
     draft = run_draft(case, case.before, fixed_grant(0, planned.guarantee, planned.purposes))
-    stream = draft.pending["data"]
-    whole = pa.Table.from_batches(stream.batches, stream.schema)
+    whole = draft.table()
     if not whole.num_rows:
         return ["no row was drawn: nothing was checked"]
     grid = (draft.noise or planned.noise)[0].grid

@@ -115,10 +115,7 @@ def _shadows(
         settled = method.settle(config, source.schema)
         grant = fixed_grant(number, settled.plan.guarantee, settled.plan.purposes)
         draft = method.draw(settled, source, DirectEngine(), grant)
-        if "data" in draft.tables:
-            return encode(_values(draft.tables["data"], plain))
-        stream = draft.pending["data"]
-        return encode(_values(pa.Table.from_batches(stream.batches, stream.schema), plain))
+        return encode(_values(draft.table(), plain))
 
     return release
 

@@ -91,10 +91,10 @@ def with_fact(name: str, fact: Callable[[Draft, Source, Grant], object]) -> Chan
 
 def in_private_order(draft: Draft, source: Source, _config: Any, _grant: Grant) -> Draft:
     """Synthetic rows in the order of the private ones."""
-    table = draft.tables["data"]
+    table = draft.table()
     values = rows_of(source)[: table.num_rows].sum(axis=1)
     order = np.argsort(np.argsort(values, kind="stable"), kind="stable")
-    return replace(draft, tables={**draft.tables, "data": table.take(pa.array(order))})
+    return replace(draft, tables={"data": table.take(pa.array(order))}, pending={})
 
 
 def unclipped(x: Array, norm: float, *, labels: Ints | None = None, owned: bool = False) -> BoundedRows:

@@ -169,10 +169,8 @@ def parts_of(draft: Draft) -> dict[str, bytes]:
     parts["noise entries"] = repr(draft.noise).encode()
     for name, array in draft.arrays.items():
         parts[f"array {name}"] = repr((array.shape, array.dtype)).encode() + array.tobytes()
-    for name, table in {**draft.tables, **draft.pending}.items():
-        whole = (
-            table if isinstance(table, pa.Table) else pa.Table.from_batches(table.batches, table.schema)
-        )
+    for name in {**draft.tables, **draft.pending}:
+        whole = draft.table(name)
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, whole.schema) as writer:
             writer.write_table(whole)

@@ -17,7 +17,6 @@ from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
-from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.mechanisms.lda.release import greedy_targets
 from adumbra.mechanisms.pca.config import PCAConfig
@@ -117,7 +116,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
         self.components_ = np.asarray(draft.arrays["components"], dtype=np.float64)
         self.explained_variance_ = np.asarray(draft.arrays["variances"], dtype=np.float64)
         self.noise_scales_ = {noise.purpose: noise.scale for noise in draft.noise}
-        self.released_ = self._shown(_table(draft)) if self.output == "rows" else None
+        self.released_ = self._shown(draft.table()) if self.output == "rows" else None
         return self
 
     def fit_transform(self, X: object, y: object = None) -> pa.Table | Array:  # noqa: ARG002
@@ -230,11 +229,3 @@ class LDAPublisher(_Publisher):
         label = Column(name=LABEL, kind=Kind.CATEGORY, categories=names)
         schema = replace(features, columns=(*features.columns, label), label=LABEL)
         return open_source(np.column_stack([values, codes]), schema)
-
-
-def _table(draft: Draft) -> pa.Table:
-    """The released rows, all of them."""
-    if "data" in draft.tables:
-        return draft.tables["data"]
-    stream = draft.pending["data"]
-    return pa.Table.from_batches(stream.batches, stream.schema)

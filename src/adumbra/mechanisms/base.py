@@ -10,8 +10,9 @@ that would overflow after the charge is refused before.
 
 import html
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -82,8 +83,8 @@ class Plan:
 class Draft:
     """What `draw` hands over: tables and arrays are private already; `pending` rows are drawn later.
 
-    The noise of `pending` rows is drawn while they are written, block by block, under the same grant:
-    they are too many to be held. A block that is drawn again repeats its noise.
+    They are drawn while they are written, block by block, for they are too many to be held: noisy rows
+    under the same grant, where a block that is drawn again repeats its noise, and synthetic rows.
     """
 
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -91,6 +92,29 @@ class Draft:
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     noise: tuple[Noise, ...] = ()  # where the draw itself settled a scale; else the plan's is the card's
     facts: Mapping[str, object] = field(default_factory=dict)  # public extras of the card
+
+    def table(self, name: str = "data") -> pa.Table:
+        """All rows of one table in memory; pending rows are drawn now, and cannot be drawn again."""
+        if name in self.tables:
+            return self.tables[name]
+        stream = self.pending[name]
+        return pa.Table.from_batches(stream.batches, stream.schema)
+
+    def with_rows(
+        self,
+        blocks: Iterator[pa.Table],
+        rows: int,
+        facts: Callable[[], Mapping[str, object]] = dict,
+    ) -> "Draft":
+        """The draft with synthetic rows as `data`: one block is held, more are pending.
+
+        The first block is made now. `facts` are extras of the card, known once all blocks are made.
+        """
+        first = next(blocks)
+        if first.num_rows == rows:
+            return replace(self, tables={"data": first}, facts={**self.facts, **facts()})
+        batches = (batch for block in chain([first], blocks) for batch in block.to_batches())
+        return replace(self, pending={"data": TableStream(first.schema, batches, facts)})
 
 
 class Config(Protocol):

@@ -11,6 +11,7 @@ from adumbra.mechanisms.moments.plan import METHOD, settle
 from adumbra.mechanisms.moments.release import model_of
 from adumbra.postprocess.moments.conditional import synthesize_where
 from adumbra.release.artifact import Release
+from adumbra.release.formats import stored_schema
 
 
 def sample(
@@ -42,4 +43,5 @@ def sample(
     config = config_of(METHOD, method["config"])
     arrays = {name: np.asarray(value, np.float64) for name, value in release.arrays.items()}
     model = model_of(settle(config, release.schema), arrays)
-    return synthesize_where(model, n, sample_seed, where).cast(release.data.schema)
+    made = synthesize_where(model, n, sample_seed, where)
+    return made.cast(stored_schema(made.schema))

@@ -5,6 +5,8 @@ category the level with the largest value of its group; a category of its own fo
 label    class codes, or a numeric target of [-1, 1]
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,6 +14,15 @@ from adumbra.errors import require
 from adumbra.numerics import Array, Ints
 from adumbra.schema.layout import Layout, unscale_number
 from adumbra.schema.schema import Column, Kind, Schema
+
+BLOCK_VALUES = 2**23  # encoded values of synthetic rows that are drawn at once ...
+BLOCK_ROWS = 4096  # ... or so many rows, if they are wider
+
+
+def block_sizes(rows: int, width: int) -> Iterator[int]:
+    """Synthetic rows in blocks of a public size: memory does not grow with the number of rows."""
+    step = max(BLOCK_ROWS, BLOCK_VALUES // max(width, 1))
+    return (min(step, rows - start) for start in range(0, rows, step))
 
 
 def decode_rows(

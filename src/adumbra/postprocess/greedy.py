@@ -9,7 +9,7 @@ it is arithmetic on released numbers without randomness, and numba and numpy giv
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeVar, cast
@@ -19,6 +19,7 @@ import numpy as np
 from adumbra.errors import require
 from adumbra.numerics import ROW_BITS, Array, Ints
 from adumbra.postprocess import greedy_arrays, greedy_loops
+from adumbra.postprocess.decode import block_sizes
 
 Loss = Literal["squared", "absolute"]
 Engine = Literal["numba", "numpy"]
@@ -56,6 +57,14 @@ def greedy_rows(
     targets: Targets, rows: int, *, loss: Loss = "squared", engine: Engine | None = None
 ) -> tuple[Array, Ints]:
     """`rows` encoded rows and their class codes."""
+    made, labels = zip(*greedy_blocks(targets, rows, loss=loss, engine=engine), strict=True)
+    return np.concatenate(made), np.concatenate(labels)
+
+
+def greedy_blocks(
+    targets: Targets, rows: int, *, loss: Loss = "squared", engine: Engine | None = None
+) -> Iterator[tuple[Array, Ints]]:
+    """The same block by block: what the moments still lack is carried on, so blocks change no row."""
     width = len(targets.second)
     require(rows >= 1, f"rows={rows}: must be at least 1")
     most = most_rows(width)
@@ -63,7 +72,6 @@ def greedy_rows(
         rows <= most,
         f"rows={rows}: with {width} encoded columns at most {most} can be drawn; ask for less",
     )
-    labels = class_order(targets.shares, rows)
     high = np.full(width, HALF)
     low = -high
     for group in targets.groups:
@@ -75,29 +83,38 @@ def greedy_rows(
     stops: Ints = np.array([group.stop for group in targets.groups], np.int64)
     numeric: Ints = np.array(targets.numeric, np.int64)
     compiled = (engine or sampler_engine()) == "numba"
+    orders = class_orders(targets.shares, block_sizes(rows, width))
     if loss == "absolute":
         absolute = compiled_absolute() if compiled else greedy_arrays.sample_absolute
         whole = (means.astype(np.int64), second.astype(np.int64), start.astype(np.int64))
-        return absolute(labels, *whole, numeric, starts, stops, ONE).astype(np.float64) / ONE, labels
+        asked = np.zeros((width, width), np.int64), np.zeros(means.shape, np.int64)
+        for labels in orders:
+            made = absolute(labels, *asked, *whole, numeric, starts, stops, ONE)
+            yield made.astype(np.float64) / ONE, labels
+        return
     squared = compiled_squared() if compiled else greedy_arrays.sample_squared
     real = (means / ONE, second / ONE**2, start / ONE)
-    steps = greedy_loops.STEPS
-    return squared(labels, *real, numeric, starts, stops, ONE, SUM_WEIGHT, steps), labels
+    lacks, steps = (np.zeros((width, width)), np.zeros(means.shape)), greedy_loops.STEPS
+    for labels in orders:
+        yield squared(labels, *lacks, *real, numeric, starts, stops, ONE, SUM_WEIGHT, steps), labels
 
 
-def class_order(shares: Array, rows: int) -> Ints:
-    """The class of each row: the one furthest behind its share, so that quotas hold all along.
+def class_orders(shares: Array, sizes: Iterable[int]) -> Iterator[Ints]:
+    """The class of each row, in blocks: the one furthest behind its share, so quotas hold all along.
 
     Shares become whole numbers first: no float decides.
     """
     quotas = np.maximum(np.rint(shares / shares.sum() * 2.0**31), 1.0).astype(np.int64)
     total, taken = int(quotas.sum()), np.zeros(len(quotas), np.int64)
-    order = np.empty(rows, np.int64)
-    for i in range(rows):
-        c = int(np.argmax(quotas * (i + 1) - taken * total)) if len(quotas) > 1 else 0
-        taken[c] += 1
-        order[i] = c
-    return order
+    done = 0
+    for size in sizes:
+        order = np.empty(size, np.int64)
+        for i in range(size):
+            c = int(np.argmax(quotas * (done + i + 1) - taken * total)) if len(quotas) > 1 else 0
+            taken[c] += 1
+            order[i] = c
+        done += size
+        yield order
 
 
 @lru_cache(maxsize=1)

@@ -19,6 +19,8 @@ ValuesT = TypeVar("ValuesT", Array, Ints)
 
 def sample(  # noqa: PLR0913, PLR0917 - what to follow, where things stand, and the two steps of a loss
     labels: Ints,
+    missing: ValuesT,
+    lacking: ValuesT,
     means: ValuesT,
     second: ValuesT,
     start: ValuesT,
@@ -31,7 +33,6 @@ def sample(  # noqa: PLR0913, PLR0917 - what to follow, where things stand, and 
     """Rows one after another; `missing` is i E - Q and `lacking` is t_c mu_c - s_c, before y."""
     rows, width = len(labels), means.shape[1]
     out = np.empty((rows, width), means.dtype)
-    missing, lacking = np.zeros((width, width), means.dtype), np.zeros_like(means)
     for i in range(rows):
         c = labels[i]
         lacking[c] += means[c]
@@ -53,6 +54,8 @@ def sample(  # noqa: PLR0913, PLR0917 - what to follow, where things stand, and 
 
 def sample_squared(  # noqa: PLR0913, PLR0917 - the signature of the compiled form
     labels: Ints,
+    missing: Array,
+    lacking: Array,
     means: Array,
     second: Array,
     start: Array,
@@ -74,11 +77,13 @@ def sample_squared(  # noqa: PLR0913, PLR0917 - the signature of the compiled fo
         return float(np.rint(best_number(bend, pull, steps) * one) / one)
 
     groups = [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
-    return sample(labels, means, second, start, numeric, groups, 1.0, gains, number)
+    return sample(labels, missing, lacking, means, second, start, numeric, groups, 1.0, gains, number)
 
 
 def sample_absolute(  # noqa: PLR0913, PLR0917 - the signature of the compiled form
     labels: Ints,
+    missing: Ints,
+    lacking: Ints,
     means: Ints,
     second: Ints,
     start: Ints,
@@ -108,7 +113,7 @@ def sample_absolute(  # noqa: PLR0913, PLR0917 - the signature of the compiled f
         return near[cost.index(min(cost))]
 
     groups = [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
-    return sample(labels, means, second, start, numeric, groups, one, gains, number)
+    return sample(labels, missing, lacking, means, second, start, numeric, groups, one, gains, number)
 
 
 def proposals(slopes: Ints, goals: Ints, square: int, mean: int) -> list[float]:

@@ -7,6 +7,7 @@
 R is what the second moments lack and r what the class sums lack. A row that reduces squared errors most
 is a step of Frank and Wolfe: the more rows, the nearer their moments come to the best there is. Squared:
 rows are multiples of 2^-15, sums run in one fixed order. Absolute: integers of units 2^-15 throughout.
+R (`missing`) and r (`lacking`) are kept up to date in place, so that the next call goes on from there.
 
 All loops stand in this one file, for numba's cache on disk looks at the file of the outermost one only.
 Constants are arguments for the same reason.
@@ -19,8 +20,10 @@ import numpy as np
 
 from adumbra.numerics import Array, Ints
 
-SquaredSampler = Callable[[Ints, Array, Array, Array, Ints, Ints, Ints, int, float, int], Array]
-AbsoluteSampler = Callable[[Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], Ints]
+SquaredSampler = Callable[
+    [Ints, Array, Array, Array, Array, Array, Ints, Ints, Ints, int, float, int], Array
+]
+AbsoluteSampler = Callable[[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], Ints]
 
 STEPS = 30  # halvings of an interval of length 1: below the grid 2^-15
 
@@ -105,6 +108,8 @@ def best_number(bend: float, pull: float, steps: int) -> float:
 
 def sample_squared(  # noqa: PLR0913, PLR0917 - plain arrays, for numba
     labels: Ints,
+    missing: Array,
+    lacking: Array,
     means: Array,
     second: Array,
     start: Array,
@@ -118,7 +123,6 @@ def sample_squared(  # noqa: PLR0913, PLR0917 - plain arrays, for numba
     """Rows that reduce squared errors most."""
     rows, width = labels.shape[0], means.shape[1]
     out = np.empty((rows, width))
-    missing, lacking = np.zeros((width, width)), np.zeros(means.shape)
     y, gain = np.empty(width), np.empty(width)
     for i in range(rows):
         c = labels[i]
@@ -148,6 +152,8 @@ def sample_squared(  # noqa: PLR0913, PLR0917 - plain arrays, for numba
 
 def sample_absolute(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one loop, for numba
     labels: Ints,
+    missing: Ints,
+    lacking: Ints,
     means: Ints,
     second: Ints,
     start: Ints,
@@ -159,7 +165,6 @@ def sample_absolute(  # noqa: PLR0912, PLR0913, PLR0917, C901 - one loop, for nu
     """Rows that reduce absolute errors most, as published."""
     rows, width = labels.shape[0], means.shape[1]
     out = np.empty((rows, width), np.int64)
-    missing, lacking = np.zeros((width, width), np.int64), np.zeros(means.shape, np.int64)
     y, gain, weight = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width + 1, np.int64)
     ratio, proposal = np.empty(width + 1, np.float64), np.empty(5, np.float64)
     order = np.empty(width + 1, np.int64)

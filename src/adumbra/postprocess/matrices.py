@@ -74,11 +74,21 @@ def into_unit_ball(vector: Array) -> Array:
     return vector / max(length, 1.0)
 
 
+def gaussian_factor(covariance: Array) -> Array:
+    """A with A A^T = the positive part of a covariance, from its eigenvectors."""
+    values, vectors = np.linalg.eigh(covariance)
+    factor: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+    return factor
+
+
 def sample_gaussian(mean: Array, covariance: Array, rows: int, rng: np.random.Generator) -> Array:
     """Rows of N(mean, covariance), from a public generator."""
-    values, vectors = np.linalg.eigh(covariance)
-    factor = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn: Array = rng.standard_normal((rows, len(values))) @ factor.T + mean
+    return sample_factored(mean, gaussian_factor(covariance), rows, rng)
+
+
+def sample_factored(mean: Array, factor: Array, rows: int, rng: np.random.Generator) -> Array:
+    """Rows of N(mean, factor factor^T)."""
+    drawn: Array = rng.standard_normal((rows, factor.shape[1])) @ factor.T + mean
     return drawn
 
 

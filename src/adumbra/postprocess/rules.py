@@ -36,12 +36,31 @@ Values = dict[str, Array]
 class Shift:
     """How far rules moved the rows that were drawn."""
 
-    rows: float = 0.0  # the part of rows in which a value moved
-    columns: Mapping[str, float] = field(default_factory=dict)  # total variation of each that moved
+    of: int = 0  # rows in all
+    changed: int = 0  # rows in which a value moved
+    cells: Mapping[str, Ints] = field(default_factory=dict)  # how counts changed, of columns that moved
+
+    @property
+    def rows(self) -> float:
+        """The part of rows in which a value moved."""
+        return self.changed / max(self.of, 1)
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """The total variation of each column that moved."""
+        return {name: float(np.abs(one).sum() / (2 * self.of)) for name, one in self.cells.items()}
+
+    def __add__(self, other: "Shift") -> "Shift":
+        """Of the rows of both."""
+        both = {
+            name: np.sum([one.cells[name] for one in (self, other) if name in one.cells], axis=0)
+            for name in sorted({*self.cells, *other.cells})
+        }
+        return Shift(of=self.of + other.of, changed=self.changed + other.changed, cells=both)
 
     def facts(self) -> dict[str, object]:
         """For the card."""
-        return {"rows_changed_by_rules": self.rows, "shift_by_rules": dict(self.columns)}
+        return {"rows_changed_by_rules": self.rows, "shift_by_rules": self.columns}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +71,14 @@ class Finished:
     shift: Shift
 
 
-def finish(schema: Schema, table: pa.Table, seed: int) -> Finished:
-    """Synthetic rows of the declared columns, as rules and derived columns want them."""
-    shift = Shift()
+def finish(schema: Schema, table: pa.Table, seed: int, block: int = 0) -> Finished:
+    """Synthetic rows of the declared columns, as rules and derived columns want them.
+
+    Of many rows, each block is finished by itself.
+    """
+    shift = Shift(of=table.num_rows)
     if schema.rules:
-        table, shift = _ruled(schema, table, np.random.default_rng([seed, 3]))
+        table, shift = _ruled(schema, table, np.random.default_rng([seed, 3, block]))
     for one in schema.derived:
         declared = {column.name: column for column in schema.columns}
         sources = [(declared[name], code_values(declared[name], table[name])) for name in one.of]
@@ -106,16 +128,16 @@ def _ruled(schema: Schema, table: pa.Table, rng: np.random.Generator) -> tuple[p
             break
     _copy_whole(state, schema, rng)
     changed = np.zeros(table.num_rows, bool)
-    shifts: dict[str, float] = {}
+    shifts: dict[str, Ints] = {}
     for name, values in state.values.items():
         moved = values != before[name]
         if moved.any():
             changed |= moved
             column = state.columns[name]
-            shifts[name] = _distance(column, before[name], values)
+            shifts[name] = _cells(column, values) - _cells(column, before[name])
             place = table.column_names.index(name)
             table = table.set_column(place, name, column_array(column, values))
-    return table, Shift(rows=float(changed.mean()) if len(changed) else 0.0, columns=shifts)
+    return table, Shift(of=table.num_rows, changed=int(np.count_nonzero(changed)), cells=shifts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,16 +263,12 @@ def _copy_whole(state: _State, schema: Schema, rng: np.random.Generator) -> None
         state.values[name][bad] = state.columns[name].fill if value is None else value
 
 
-def _distance(column: Column, before: Array, after: Array) -> float:
-    """The total variation between a column's values before and after, in cells of a public width."""
+def _cells(column: Column, values: Array) -> Ints:
+    """Counts of a column's values in cells of a public width."""
     lower, upper = column.limits
     is_few = column.kind is not Kind.NUMBER and upper - lower < SHIFT_CELLS
     width = 1.0 if is_few or not column.is_numeric else (upper - lower) / SHIFT_CELLS
     count = int((upper - lower) / width) + 3
-
-    def cells(values: Array) -> Array:
-        places = np.minimum(np.floor((values - lower) / width), count - 2)
-        places = np.where(values > upper, count - 1, places)
-        return np.bincount(places.astype(np.int64), minlength=count) / max(len(values), 1)
-
-    return float(np.abs(cells(before) - cells(after)).sum() / 2.0)
+    places = np.minimum(np.floor((values - lower) / width), count - 2)
+    places = np.where(values > upper, count - 1, places)
+    return np.bincount(places.astype(np.int64), minlength=count)

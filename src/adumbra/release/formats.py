@@ -8,7 +8,7 @@ card before anything is allocated.
 import hashlib
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +78,7 @@ class TableStream:
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
+    facts: Callable[[], Mapping[str, object]] = dict  # of the card, known once all batches are drawn
 
 
 @dataclass(frozen=True, slots=True)

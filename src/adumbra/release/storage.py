@@ -109,9 +109,11 @@ def write_staged(
     if arrays:
         written, array_shapes = formats.write_arrays(folder / "model.safetensors", arrays)
         files["model.safetensors"] = written.to_dict()
+    streams = [table for table in tables.values() if isinstance(table, TableStream)]
+    late = {name: plain(fact, name) for one in streams for name, fact in one.facts().items()}
     main = "data" if "data" in names else next(iter(names), None)
     contents = plain({"main": main, "tables": shapes, "arrays": array_shapes}, "contents")
-    card = {**card, "contents": contents, "files": files}
+    card = {**card, "contents": contents, "files": files, "facts": {**card["facts"], **late}}
     drawn = page(card).encode() if page is not None else None
     if drawn is not None and len(drawn) <= PAGE_LIMIT:  # a longer one nobody reads, and none verifies
         written = formats.write_bytes(folder / "card.html", drawn)

@@ -21,7 +21,7 @@ from adumbra.mechanisms.base import Draft, Settled, rows_of
 from adumbra.mechanisms.box_release import MomentParts, box_limits, draw_moments
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.postprocess.decode import decode_rows
-from adumbra.postprocess.greedy import Targets, greedy_rows, most_rows
+from adumbra.postprocess.greedy import Targets, greedy_blocks, most_rows
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.postprocess.subspace import ClassMoments, class_moments
 from adumbra.privacy.grant import Grant
@@ -42,9 +42,8 @@ def draw(
     low, high = box_limits(shape)
     moments = class_moments(noisy.matrix, noisy.rows, low, high, sigma=sigma, edge=edge)
     rows = config.synthetic_rows or min(rows_of(noisy.rows), most_rows(shape.width))
-    encoded, labels = greedy_rows(greedy_targets(moments, encoder), rows, loss=config.loss)
-    return Draft(
-        tables={"data": decode_rows(encoder, encoded, labels=labels)},
+    blocks = greedy_blocks(greedy_targets(moments, encoder), rows, loss=config.loss)
+    draft = Draft(
         arrays={
             "class_shares": moments.shares,
             "class_means": moments.means,
@@ -59,6 +58,7 @@ def draw(
             "spectral_edge": edge,
         },
     )
+    return draft.with_rows((decode_rows(encoder, y, labels=codes) for y, codes in blocks), rows)
 
 
 def greedy_targets(moments: ClassMoments, layout: Layout) -> Targets:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.bounds import BoundedRows, bound_rows, with_classes, with_constant
@@ -39,7 +40,7 @@ from adumbra.postprocess.moments.model import (
     GramNoise,
     MomentsModel,
     build_model,
-    finished_rows,
+    finished_blocks,
 )
 from adumbra.postprocess.moments.pictures import (
     class_bars,
@@ -48,6 +49,7 @@ from adumbra.postprocess.moments.pictures import (
     item_bars,
 )
 from adumbra.postprocess.pictures import Pictures
+from adumbra.postprocess.rules import Shift
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.base import Statistic
@@ -204,14 +206,22 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
     arrays = {"marginals": counts, "lengths": lengths, "gram": products, "radius": np.array([radius])}
     found = Found(decided, settled.schema, marginals, centre)
     model = _model(settled, found, arrays, gram, scales)
-    made = finished_rows(model, rows_to_draw(config, settled.schema.rows), config.sample_seed)
     facts = {"clip_radius": radius, "surviving_rank": model.rank, "sample_seed": config.sample_seed}
-    return Draft(
-        tables={"data": made.table},
-        arrays=arrays,
-        noise=scales.entries(),
-        facts=facts | decided.facts() | (made.shift.facts() if settled.schema.rules else {}),
-    )
+    draft = Draft(arrays=arrays, noise=scales.entries(), facts=facts | decided.facts())
+    return _with_rows(draft, model, rows_to_draw(config, settled.schema.rows), config.sample_seed)
+
+
+def _with_rows(draft: Draft, model: MomentsModel, rows: int, seed: int) -> Draft:
+    """The draft with synthetic rows, and how far the schema's rules moved them."""
+    shift = Shift()
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal shift
+        for block in finished_blocks(model, rows, seed):
+            shift += block.shift
+            yield block.table
+
+    return draft.with_rows(tables(), rows, lambda: shift.facts() if model.schema.rules else {})
 
 
 def _label_lower(settled: Settled[MomentsConfig, Parts]) -> float:

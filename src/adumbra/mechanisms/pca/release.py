@@ -27,10 +27,11 @@ from adumbra.mechanisms.base import Draft, Noise, Settled, rows_of
 from adumbra.mechanisms.box_release import MomentParts, NoisyMoments, box_limits, draw_moments
 from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.mechanisms.pca.rows import calibrate_rows, row_function
-from adumbra.postprocess.decode import decode_rows, table_schema
+from adumbra.postprocess.decode import block_sizes, decode_rows, table_schema
 from adumbra.postprocess.subspace import Subspace, leading_subspace, sample_subspace
 from adumbra.privacy.grant import Grant
 from adumbra.release.storage import TableStream
+from adumbra.schema.layout import Layout
 from adumbra.statistics.box_moments import BoxShape
 
 
@@ -50,23 +51,22 @@ def draw(
     shape = noise.statistic.shape
     found = find_subspace(config, shape, noisy)
     entries: tuple[Noise, ...] = (noise.entry(),)
-    tables: dict[str, pa.Table] = {}
+    blocks: Iterator[pa.Table] | None = None
     pending: dict[str, TableStream] = {}
+    rows = round(noisy.rows)
     if config.output == "sample":
         rows = config.synthetic_rows or rows_of(noisy.rows)
-        drawn = sample_subspace(found, rows, np.random.default_rng(config.sample_seed))
-        tables["data"] = decode_rows(encoder, drawn)
-    elif len(found.variances) == 0:
-        tables["data"] = decode_rows(encoder, np.tile(found.mean, (round(noisy.rows), 1)))
+        blocks = _synthetic(encoder, found, rows, config.sample_seed)
+    elif len(found.variances) == 0:  # every row is the mean
+        blocks = _synthetic(encoder, found, rows, config.sample_seed)
     else:
         rows_noise = calibrate_rows(config, shape, found)
         found = Subspace(found.mean, rows_noise.basis.to_float(), found.variances)
         function = row_function(config, encoder, shape, found, rows_noise, grant)
-        blocks = engine.map_blocks(source, function, stage="noisy rows")
+        made = engine.map_blocks(source, function, stage="noisy rows")
         entries = (*entries, rows_noise.entry())
-        pending["data"] = TableStream(schema=table_schema(encoder), batches=_record_batches(blocks))
-    return Draft(
-        tables=tables,
+        pending["data"] = TableStream(schema=table_schema(encoder), batches=_record_batches(made))
+    draft = Draft(
         pending=pending,
         arrays={
             "mean": found.mean,
@@ -82,6 +82,14 @@ def draw(
             "rows": "one for each input row, in its order" if config.output == "rows" else "synthetic",
         },
     )
+    return draft if blocks is None else draft.with_rows(blocks, rows)
+
+
+def _synthetic(layout: Layout, found: Subspace, rows: int, seed: int) -> Iterator[pa.Table]:
+    """Rows of the synopsis, block by block from one public generator."""
+    rng = np.random.default_rng(seed)
+    for size in block_sizes(rows, layout.width):
+        yield decode_rows(layout, sample_subspace(found, size, rng))
 
 
 def _record_batches(blocks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:

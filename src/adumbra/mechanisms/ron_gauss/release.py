@@ -23,7 +23,7 @@ from adumbra.mechanisms.base import Draft, Settled, rows_of
 from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
 from adumbra.mechanisms.ron_gauss.plan import Parts
 from adumbra.mechanisms.ron_gauss.sums import draw_moments
-from adumbra.postprocess.ron_gauss.model import facts, fit_model, model_arrays, synthesize
+from adumbra.postprocess.ron_gauss.model import facts, fit_model, model_arrays, row_blocks
 from adumbra.privacy.grant import Grant
 
 
@@ -33,7 +33,8 @@ def draw(settled: Settled[RONGaussConfig, Parts], source: Source, engine: Engine
     moments = draw_moments(source, space, scales, engine=engine, grant=grant)
     model = fit_model(space, scales.deviations(), moments)
     rows = config.synthetic_rows or settled.schema.rows or rows_of(model.count)
-    table = synthesize(
+    blocks = row_blocks(
         space, model, rows, seed=config.sample_seed, projected=config.output == "projected"
     )
-    return Draft(tables={"data": table}, arrays=model_arrays(space, model), facts=facts(space, model))
+    draft = Draft(arrays=model_arrays(space, model), facts=facts(space, model))
+    return draft.with_rows(blocks, rows)

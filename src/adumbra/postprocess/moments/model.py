@@ -6,13 +6,14 @@ rows in the schema's own columns and types.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.decode import column_array, keep_orders
+from adumbra.postprocess.decode import BLOCK_ROWS, block_sizes, column_array, keep_orders
 from adumbra.postprocess.latent import Block, Decoded, LatentModel, calibrate, latent_model, sample
 from adumbra.postprocess.marginals import cell_limits, fill, project_simplex
 from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
@@ -34,8 +35,6 @@ _CALIBRATION_ROWS = 8192
 _GOAL_ROWS = 2**15  # of the model, whose tables are compared with the Gram
 _LEVEL_ROUNDS = 6  # of calibration, where there are categories
 _WIDE, _NARROW = 400, 128  # latent columns: more take one round; more numbers take none
-_LEAST_CHUNK = 4096  # rows that show the margins together
-_SAMPLE_VALUES = 2**26  # latent values drawn at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,27 +249,19 @@ def _within_pairs(within: Array, between: Array, variances: Array, is_pair: Arra
 
 def synthesize(model: MomentsModel, rows: int, seed: int) -> pa.Table:
     """Synthetic rows that keep the schema's rules, with its derived columns."""
-    return finished_rows(model, rows, seed).table
+    return pa.concat_tables(block.table for block in finished_blocks(model, rows, seed))
 
 
-def finished_rows(model: MomentsModel, rows: int, seed: int) -> Finished:
-    """The same, and how far rules moved what was drawn."""
-    return finish(model.schema, _drawn(model, rows, seed), seed)
+def finished_blocks(model: MomentsModel, rows: int, seed: int) -> Iterator[Finished]:
+    """The same block by block, and how far rules moved what was drawn.
 
-
-def _drawn(model: MomentsModel, rows: int, seed: int) -> pa.Table:
-    """Synthetic rows in the schema's own columns; chunks of a public size bound the memory.
-
-    The rows of a chunk are balanced: together they show the model's margins, whatever the seed. A few
+    The rows of a block are balanced: together they show the model's margins, whatever the seed. A few
     rows are picked from as many as can.
     """
-    step = max(_LEAST_CHUNK, _SAMPLE_VALUES // max(model.latent.width, 1))
-    tables = []
-    for number, start in enumerate(range(0, rows, step)):
+    for number, size in enumerate(block_sizes(rows, model.latent.width)):
         rng = np.random.default_rng([seed, 2, number])
-        wanted = min(step, rows - start)
-        tables.append(_table(model, max(wanted, _LEAST_CHUNK), rng).slice(0, wanted))
-    return pa.concat_tables(tables)
+        drawn = _table(model, max(size, BLOCK_ROWS), rng).slice(0, size)
+        yield finish(model.schema, drawn, seed, number)
 
 
 def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table:

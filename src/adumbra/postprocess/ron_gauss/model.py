@@ -1,24 +1,27 @@
 """From noisy moments to a model and synthetic rows: arithmetic on released numbers only."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from adumbra.numerics import ROW_BITS, Array, Ints
-from adumbra.postprocess.decode import decode_rows
+from adumbra.postprocess.decode import block_sizes, decode_rows
 from adumbra.postprocess.matrices import (
     conditional_sizes,
+    gaussian_factor,
     noise_edge,
     positive_covariance,
     regression_covariance,
-    sample_gaussian,
+    sample_factored,
 )
 from adumbra.postprocess.ron_gauss.centre import Centre
 from adumbra.postprocess.ron_gauss.mixture import Mixture, mixture_of
 from adumbra.postprocess.ron_gauss.space import CONSTANT, INTERCEPT, TARGET, Deviations, Space
 
 LONGEST_STRETCH = 1.5  # by which clipped rows are lengthened again, at most
+_MOST_SHUFFLED = 10**9  # rows from which numpy deals no hypergeometric numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,30 +130,65 @@ def _moments(average: Array, space: Space) -> tuple[Array, Array]:
     return average[:p, -1] / weight, average[:p, :p]
 
 
-def synthesize(space: Space, model: Model, rows: int, *, seed: int, projected: bool) -> pa.Table:
-    """Synthetic rows in the schema's own columns, or in the projected space; shuffled over classes."""
-    rng = np.random.default_rng(seed)
+def row_blocks(
+    space: Space, model: Model, rows: int, *, seed: int, projected: bool
+) -> Iterator[pa.Table]:
+    """Synthetic rows in the schema's own columns, or in the projected space, block by block.
+
+    Classes have the sizes that their counts ask for, and their rows are shuffled over the whole table:
+    how many of a block are of each class follows the law of a shuffle (a hypergeometric law), and the
+    rows of a block are shuffled. So no block waits for another.
+    """
     directions = space.matrix().to_float()
-    parts: list[Array] = []
-    labels: list[Ints] = []
-    targets: list[Array] = []
-    for group, size in enumerate(conditional_sizes(model.counts, rows)):
-        drawn = sample_gaussian(model.means[group], model.covariances[group], size, rng)
-        if space.mode == "supervised":
-            targets.append(np.clip(drawn[:, -1], -1.0, 1.0))
-            drawn = drawn[:, :-1]
-        if projected:
-            parts.append(model.centres[group] @ directions + drawn)
-        else:
-            parts.append((model.centres[group] + drawn @ directions.T) * space.norm)
-        labels.append(np.full(size, group, np.int64))
-    order = rng.permutation(rows)
+    left = np.array(conditional_sizes(model.counts, rows))
+    shuffle = np.random.default_rng([seed, 0, 1])
+    factors = [gaussian_factor(covariance) for covariance in model.covariances]
+    for number, size in enumerate(block_sizes(rows, space.width)):
+        sizes = _dealt(left, size, shuffle)
+        left -= sizes
+        rng = np.random.default_rng([seed, number])
+        drawn = [
+            sample_factored(mean, factor, int(count), rng)
+            for mean, factor, count in zip(model.means, factors, sizes, strict=True)
+        ]
+        order = rng.permutation(size)
+        yield _table(space, model, directions, drawn, order, projected=projected)
+
+
+def _dealt(left: Ints, size: int, rng: np.random.Generator) -> Ints:
+    """How many of the next rows are of each class, if what is left of each is shuffled.
+
+    The generator takes fewer than 10^9 rows; of more, a block has its share of each class.
+    """
+    total = int(left.sum())
+    if size == total:
+        return left.copy()
+    if total >= _MOST_SHUFFLED:
+        return np.array(conditional_sizes(left.astype(np.float64), size))
+    return np.asarray(rng.multivariate_hypergeometric(left, size, method="marginals"))
+
+
+def _table(  # noqa: PLR0913 - the public shape, and what was drawn
+    space: Space, model: Model, directions: Array, drawn: list[Array], order: Ints, *, projected: bool
+) -> pa.Table:
+    """The rows of one block."""
+    p = space.components
+    if projected:
+        parts = [centre @ directions + x[:, :p] for centre, x in zip(model.centres, drawn, strict=True)]
+    else:
+        parts = [
+            (centre + x[:, :p] @ directions.T) * space.norm
+            for centre, x in zip(model.centres, drawn, strict=True)
+        ]
     values = np.concatenate(parts)[order]
-    codes = np.concatenate(labels)[order] if space.mode == "gmm" else None
-    goals = np.concatenate(targets)[order] if space.mode == "supervised" else None
+    codes = goals = None
+    if space.mode == "gmm":
+        codes = np.repeat(np.arange(len(drawn)), [len(x) for x in drawn])[order]
+    if space.mode == "supervised":
+        goals = np.concatenate([np.clip(x[:, -1], -1.0, 1.0) for x in drawn])[order]
     if not projected:
         return decode_rows(space.layout, values, labels=codes, targets=goals)
-    table: dict[str, Array | Ints] = {f"y{j + 1}": values[:, j] for j in range(space.components)}
+    table: dict[str, Array | Ints] = {f"y{j + 1}": values[:, j] for j in range(p)}
     if codes is not None:
         table["label"] = codes
     if goals is not None:

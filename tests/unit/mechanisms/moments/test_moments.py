@@ -17,6 +17,7 @@ from adumbra.mechanisms.moments import release as moments_rows
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
+from adumbra.postprocess import decode
 from adumbra.postprocess.moments import model as moments_model
 from adumbra.postprocess.moments.design import number_edges
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
@@ -222,7 +223,7 @@ def test_pure_epsilon_works():
 def test_wide_tables_are_cut_into_blocks(monkeypatch):
     monkeypatch.setattr(moments_costs, "BLOCK_WIDTH", 4)
     monkeypatch.setattr(moments_rows, "_CHUNK_VALUES", 200)
-    monkeypatch.setattr(moments_model, "_SAMPLE_VALUES", 1)
+    monkeypatch.setattr(decode, "BLOCK_VALUES", 1)
     monkeypatch.setattr(moments_model, "_WIDE", 5)
     rng = np.random.default_rng(5)
     x = np.clip(0.3 * rng.normal(size=(5000, 1)) + 0.1 * rng.normal(size=(5000, 10)), -1, 1)
@@ -231,7 +232,7 @@ def test_wide_tables_are_cut_into_blocks(monkeypatch):
     planned = workflow.plan(LOUD, schema)
     assert planned.details["blocks"] == [4, 3, 3]
     assert any("blocks of neighbouring columns" in note for note in planned.notes)
-    fake = run(data, schema, LOUD).tables["data"]
+    fake = run(data, schema, LOUD).table()
     first, second = fake["x0"].to_numpy(), fake["x1"].to_numpy()
     assert np.corrcoef(first, second)[0, 1] > 0.7
 
