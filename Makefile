@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+USABLE := $(VENV)/.usable
 DATA   ?= ../shared/data
 ENVIRONMENTS ?= .environments
 export PYTHONWARNINGS ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt unit statistical e2e coverage audit crash bench outside peers docs reseal digests clean
+.PHONY: help setup demo picture test check fmt unit statistical e2e coverage audit crash bench outside peers docs reseal digests clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -21,8 +22,18 @@ $(STAMP): pyproject.toml constraints.txt
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fast,postgres,dev]'
 	@touch $@
 
-demo: setup ## release an example table end to end: plan, pay, release, verify
+$(USABLE): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; try make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test $(STAMP) -nt pyproject.toml -a $(STAMP) -nt constraints.txt || \
+	  PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+demo: $(USABLE) ## release an example table end to end: plan, pay, release, verify, evaluate; installs no developer tools
 	$(BIN)/adumbra demo --out demo-out
+
+picture: demo ## the README's picture: the demo's card in Chromium
+	$(BIN)/python tools/picture.py demo-out/release/card.html docs/figures/card.png
 
 test: setup ## unit, property, docs, e2e, small statistical and audit grids (below 10 minutes)
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile
@@ -77,4 +88,4 @@ digests: setup ## after a meant change of released values: write their digests u
 	$(BIN)/python tools/digests.py --write
 
 clean: ## remove what make made
-	rm -rf $(VENV) demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) demo-out try .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

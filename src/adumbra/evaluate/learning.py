@@ -9,7 +9,7 @@ The ceiling learns from real rows, the floor from real columns that were shuffle
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +31,7 @@ CLUSTERS = 8
 PLAINLY_COPIED = 0.999  # R^2 above which a number is computed from others, and no task
 BOOSTING = {"max_iter": 40, "max_leaf_nodes": 15, "max_bins": 63, "random_state": 0}
 
-CLASSIFIERS: Mapping[str, tuple[bool, Callable[[], object]]] = {  # on a design matrix, or on codes
+CLASSIFIERS: dict[str, tuple[bool, Callable[[], object]]] = {  # on a design matrix, or on codes
     "logistic regression": (True, lambda: LogisticRegression(max_iter=200, C=0.1)),
     "boosted trees": (False, lambda: HistGradientBoostingClassifier(**BOOSTING)),
     "random forest": (
@@ -39,7 +39,7 @@ CLASSIFIERS: Mapping[str, tuple[bool, Callable[[], object]]] = {  # on a design 
         lambda: RandomForestClassifier(n_estimators=40, min_samples_leaf=5, random_state=0),
     ),
 }
-REGRESSORS: Mapping[str, tuple[bool, Callable[[], object]]] = {
+REGRESSORS: dict[str, tuple[bool, Callable[[], object]]] = {
     "ridge regression": (True, lambda: Ridge(alpha=1.0)),
     "boosted trees": (False, lambda: HistGradientBoostingRegressor(**BOOSTING)),
 }
