@@ -50,6 +50,40 @@ def test_the_exact_interval_covers_as_often_as_it_says(k, sigma):
     assert abs(np.mean((low <= RHO2) & (high >= RHO2)) - 0.5) > WIDTH * np.sqrt(0.25 / DRAWS)
 
 
+TWO_CELLS, BINARY = np.ones(2), np.array([1.0, -1.0] * 6)
+
+
+@pytest.mark.parametrize(
+    ("family", "noise", "a", "k"),
+    [
+        ("sparse", "laplace", A / 1.2, 4),
+        ("sparse", "laplace", TWO_CELLS, 4),
+        ("sparse", "gaussian", BINARY, 8),
+        ("rademacher", "laplace", TWO_CELLS, 2),
+        ("rademacher", "gaussian", A / 1.2, 8),
+        ("sphere", "laplace", TWO_CELLS, 2),
+        ("sphere", "gaussian", BINARY, 16),
+        ("haar", "laplace", A / 1.2, 4),
+        ("identity", "laplace", BINARY, 12),
+    ],
+)
+def test_intervals_of_every_family_cover_at_least_as_often_as_they_say(family, noise, a, k):
+    """Over matrix and noise; the limits are at 0.95 and their own draws are off by 0.003 at most."""
+    draws, true = 4_000, float(a @ a)
+    values, model = distance_draws(family, noise, a, k, 0.15, draws, seed=14)
+    tolerance = 0.003 + WIDTH * np.sqrt(0.05 * 0.95 / draws)
+
+    def covered(values, method="auto"):
+        low, high = interval(model, values, method=method)
+        return np.mean((low <= true) & (true <= high))
+
+    assert covered(values) > 0.95 - tolerance
+    if family == "haar":  # one law for every pair: not above what is stated either
+        assert covered(values) < 0.95 + tolerance
+        assert covered(values, "normal") < 0.95 - tolerance  # as every interval was before
+    assert covered(values + 20.0 * model.standard_error(np.array(true))) < 0.5
+
+
 def test_chebyshev_covers_at_least_as_often_as_it_says_for_every_noise():
     for family, noise in (("sparse", "laplace"), ("sphere", "gaussian")):
         values, model = distance_draws(family, noise, A, 5, 0.4, 20_000, seed=13)

@@ -75,6 +75,13 @@ def _projections():
     short = {"n_components": 3, "epsilon": 1.0, "row_norm": 0.7, "clip_tail": 0.1}
     yield DigestKind("dppro/row/short", table(), ad.DPProConfig(**short, delta=1e-6))
     yield DigestKind("jl-laplace/row/short", table(), ad.JLLaplaceConfig(**short))
+    for label, unit in product(("public", "randomised"), ("row", "element")):
+        schema = table() if unit == "row" else replace(cells(), label="member")
+        options = {"n_components": 2, "epsilon": 1.0, "label": label}
+        if (label, unit) == ("randomised", "row"):
+            options["label_share"] = 0.3
+        yield DigestKind(f"dppro/{unit}/label-{label}", schema, ad.DPProConfig(**options))
+        yield DigestKind(f"jl-laplace/{unit}/label-{label}", schema, ad.JLLaplaceConfig(**options))
     few = {"n_components": 2, "epsilon": 1.0}
     for unit, schema in (("row", table()), ("element", cells())):
         yield DigestKind(f"dppro/{unit}/blocks", schema, ad.DPProConfig(**few, delta=1e-6), rows=BLOCKS)

@@ -1,7 +1,7 @@
 """What is replayed: every kind of release, and neighbouring files, tame and hostile."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,21 @@ def kinds() -> list[Kind]:
         Kind(name="dppro/element", method="dppro", schema=cells, options=two),
         Kind(name="jl-laplace/element", method="jl-laplace", schema=cells, options=two, delta=0.0),
     ]
+    for unit, declared in (
+        ("element", replace(cells, label="y")),
+        ("row", _table(Neighbours.REPLACE_ONE)),
+    ):
+        told: dict[str, object] = {**two, "label": "randomised"}
+        made += [
+            Kind(name=f"dppro/{unit}/label", method="dppro", schema=declared, options=told),
+            Kind(
+                name=f"jl-laplace/{unit}/label",
+                method="jl-laplace",
+                schema=declared,
+                options=told,
+                delta=0.0,
+            ),
+        ]
     by_item = _sets(Neighbours.ONE_ELEMENT, Unit.ELEMENT)
     made += [
         Kind(name="dppro/element/items", method="dppro", schema=by_item, options=two),

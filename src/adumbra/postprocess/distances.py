@@ -21,9 +21,10 @@ from scipy.special import chdtri, ndtri
 from adumbra.errors import InvalidInput, require
 from adumbra.matrices import squared_length_variance
 from adumbra.numerics import Array, Ints
+from adumbra.postprocess.distance_laws import MOST_COMPONENTS, Shape, law_limits
 
 BLOCK = 1024  # rows of one side of a block of pairs: 8 MiB of distances
-INTERVALS = ("auto", "chi-square", "normal", "chebyshev")
+INTERVALS = ("auto", "chi-square", "law", "normal", "chebyshev")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,7 @@ class DistanceModel:
     n_components: int  # k
     noise: NoiseLaw
     unit: float = 1.0  # length of one released unit: squared distances are times unit^2
+    nonzeros: int = 1  # of each row of the sparse family
 
     def variance(self, squared_distance: Array, fourth_power: float = 0.0) -> Array:
         """Var D where the true squared distance is this; `fourth_power` is the sum of a_j^4 if known."""
@@ -98,6 +100,7 @@ class DistanceModel:
             "noise_variance": self.noise.variance,
             "noise_fourth_cumulant": self.noise.fourth,
             "unit": self.unit,
+            "nonzeros": self.nonzeros,
         }
 
     @staticmethod
@@ -120,6 +123,7 @@ class DistanceModel:
             n_components=int(numbers["n_components"]),
             noise=law,
             unit=float(numbers["unit"]),
+            nonzeros=nonzeros if isinstance(nonzeros := facts.get("nonzeros", 1), int) else 1,
         )
 
 
@@ -129,25 +133,55 @@ def interval(
     """Confidence limits for each squared distance, one pair at a time, clipped at 0.
 
     chi-square   exact for a Gaussian matrix with Gaussian noise: |p-q|^2 = (rho^2/k + 2 s2) chi2_k
-    normal       estimate +- z standard errors at the estimate; good where many coordinates add up
+    law          the law of |p-q|^2 itself (`distance_laws`): exact for `gaussian` and `haar`; with the
+                 other families it covers at least as often as stated, as far as measured
+    normal       estimate +- z standard errors at the estimate; too short where few coordinates add up
     chebyshev    the same with 1/sqrt(1 - level) for z; holds for any shape, if the standard error does
+
+    `auto` takes the first where it can, else the second: for more than 256 components, normal limits
+    at the standard error of the distance itself.
     """
     require(0.0 < level < 1.0, f"level={level}: must lie between 0 and 1")
     require(method in INTERVALS, f"method={method}: unknown; use one of {', '.join(INTERVALS)}")
     exact = model.family == "gaussian" and model.noise.name == "gaussian"
     if method == "auto":
-        method = "chi-square" if exact else "normal"
+        method = "chi-square" if exact else "law"
     tail, k = (1.0 - level) / 2.0, model.n_components
     if method == "chi-square":
         require(exact, f"method={method}: needs a gaussian matrix and gaussian noise; use 'normal'")
         ratio = (np.asarray(estimates) + model.offset) * k
         low = ratio / chdtri(k, tail) - model.offset
         high = ratio / chdtri(k, 1.0 - tail) - model.offset
+    elif method == "law":
+        return _law_interval(model, np.asarray(estimates, dtype=np.float64), level)
     else:
         width = float(ndtri(1.0 - tail)) if method == "normal" else 1.0 / math.sqrt(1.0 - level)
         error = width * model.standard_error(estimates)
         low, high = estimates - error, estimates + error
     return np.maximum(low, 0.0), np.maximum(high, 0.0)
+
+
+def _law_interval(model: DistanceModel, estimates: Array, level: float) -> tuple[Array, Array]:
+    """Limits from the law of the released distance, or its normal limit where many numbers add up."""
+    encoded = model.in_encoded_units()
+    if model.n_components > MOST_COMPONENTS:
+        # |D - rho^2| = z sd(rho^2), whose square is a polynomial c0 + c1 rho^2 + c2 rho^4
+        z2 = float(ndtri((1.0 + level) / 2.0)) ** 2
+        c0 = float(encoded.variance(np.array(0.0)))
+        c2 = float(squared_length_variance(model.family, 1.0, model.n_features, model.n_components))
+        c1 = float(encoded.variance(np.array(1.0))) - c0 - c2
+        half, lead = estimates + z2 * c1 / 2.0, 1.0 - z2 * c2
+        root = np.sqrt(np.maximum(half**2 - lead * (estimates**2 - z2 * c0), 0.0))
+        return np.maximum((half - root) / lead, 0.0), np.maximum((half + root) / lead, 0.0)
+    shape = Shape(
+        family=encoded.family,
+        n_features=encoded.n_features,
+        n_components=encoded.n_components,
+        nonzeros=encoded.nonzeros,
+        variance=encoded.noise.variance,
+        fourth=encoded.noise.fourth,
+    )
+    return law_limits(shape, estimates, level)
 
 
 def pair_distances(model: DistanceModel, left: Array, right: Array) -> Array:

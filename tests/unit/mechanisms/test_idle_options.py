@@ -31,7 +31,8 @@ OTHERS = {
     "mode": ("unsupervised", "supervised", "gmm"), "centring": ("public", "private"),
     "covariance": ("class", "tied", "sphere"), "rescale": ("normalise",), "unit_rows": (True,),
     "mean_share": (0.7,), "clip_factor": (4.0,), "k": (2,), "length": (2,), "max_length": (1,),
-    "algorithm": tuple(map(str, Algorithm)), "all_counts": (True,),
+    "label": ("public", "randomised"),
+    "label_share": (0.2,), "algorithm": tuple(map(str, Algorithm)), "all_counts": (True,),
 }  # fmt: skip
 
 
@@ -70,6 +71,10 @@ def projection_modes(config):
         yield schema, config(epsilon=2.0, n_components=2, family=family)
     for schema, family in product((rows, cells), ("haar", "identity")):
         yield schema, config(epsilon=2.0, n_components=7, family=family)
+    for unit, label in product((Unit.ROW, Unit.ELEMENT), ("left-out", "randomised")):
+        pair = REPLACE if unit is Unit.ROW else ELEMENT
+        schema = table(pair, label="class", unit=unit)
+        yield schema, config(epsilon=2.0, n_components=2, label=label)
     yield sets(), config(epsilon=2.0, n_components=2, row_norm=2.0)
     yield sets(ELEMENT, Unit.ELEMENT), config(epsilon=2.0, n_components=2)
 

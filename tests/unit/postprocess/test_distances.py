@@ -105,14 +105,14 @@ def test_laws_are_those_of_the_lattice():
 
 def test_intervals_by_method():
     m, values = model(), np.array([-1.0, 3.0, 40.0])
-    for method in ("auto", "normal", "chebyshev"):
+    for method in ("auto", "law", "normal", "chebyshev"):
         low, high = ds.interval(m, values, method=method)
         assert np.all((low >= 0) & (low <= np.maximum(values, 0)) & (high >= values))
     normal, chebyshev = (ds.interval(m, values, method=name)[1] for name in ("normal", "chebyshev"))
     assert np.all(chebyshev > normal)
     assert np.array_equal(ds.interval(m, values)[1], ds.interval(m, values, method="chi-square")[1])
     other = model(family="sphere")
-    assert np.array_equal(ds.interval(other, values)[1], ds.interval(other, values, method="normal")[1])
+    assert np.array_equal(ds.interval(other, values)[1], ds.interval(other, values, method="law")[1])
     with pytest.raises(
         InvalidInput, match="method=chi-square: needs a gaussian matrix and gaussian noise"
     ):
@@ -122,6 +122,53 @@ def test_intervals_by_method():
     for level in (0.0, 1.0):
         with pytest.raises(InvalidInput, match="must lie between 0 and 1"):
             ds.interval(m, values, level=level)
+
+
+@pytest.mark.parametrize("family", ["sphere", "rademacher", "sparse", "haar", "identity", "gaussian"])
+@pytest.mark.parametrize("k", [1, 300])
+def test_limits_of_the_law_hold_their_estimate_and_rise_with_it(family, k):
+    width = k if family == "identity" else 400
+    m = ds.DistanceModel(
+        family=family,
+        n_features=width,
+        n_components=k,
+        noise=ds.laplace_law(0.2, 2.0**-30),
+        unit=1.5,
+    )
+    values = np.array([-2.0, 0.0, 3.0, 40.0, 400.0])
+    low, high = ds.interval(m, values, method="law")
+    assert np.all((low >= 0.0) & (low <= high) & (low <= np.maximum(values, 0.0)))
+    assert np.all(np.diff(low) >= 0.0)
+    assert np.all(np.diff(high) >= 0.0)
+    assert np.all(high[2:] >= values[2:])
+    wider = ds.interval(m, values, level=0.99, method="law")
+    assert np.all((wider[0] <= low) & (wider[1] >= high))
+
+
+def test_the_law_of_a_gaussian_matrix_and_noise_is_the_chi_square():
+    m, values = model(), np.array([0.5, 3.0, 40.0])
+    exact, drawn = (ds.interval(m, values, method=name) for name in ("chi-square", "law"))
+    assert np.allclose(exact[0], drawn[0], rtol=0.03, atol=0.05)
+    assert np.allclose(exact[1], drawn[1], rtol=0.06)
+
+
+def test_many_components_take_the_normal_limits_at_the_distance_itself():
+    m = ds.DistanceModel(
+        family="sparse", n_features=900, n_components=300, noise=ds.laplace_law(0.1, 2.0**-30)
+    )
+    values = np.array([4.0, 30.0])
+    for side, limits in zip((1.0, -1.0), ds.interval(m, values), strict=True):
+        gap = (values - limits) * side / np.sqrt(m.variance(limits))
+        assert gap == pytest.approx(1.959964, rel=1e-6)
+
+
+def test_facts_hold_the_nonzeros_of_a_sparse_matrix():
+    m = ds.DistanceModel(
+        family="sparse", n_features=9, n_components=4, noise=ds.laplace_law(0.1, 2.0**-30), nonzeros=3
+    )
+    assert ds.DistanceModel.from_facts(m.to_facts()) == m
+    older = {name: value for name, value in m.to_facts().items() if name != "nonzeros"}
+    assert ds.DistanceModel.from_facts(older).nonzeros == 1
 
 
 def test_means_of_groups_carry_less_noise():

@@ -1,6 +1,7 @@
 """The public parameters of DPPro and of JL + Laplace."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from adumbra.errors import require
 from adumbra.matrices import CLIP_TAIL, FAMILIES
@@ -13,6 +14,9 @@ _FAMILY = "How the projection is drawn. auto: by a public rule. gaussian: the pa
 _NONZEROS = "Nonzero entries per row of the sparse family."
 _GUESS = "Public guess of a squared distance, used only for the error that the plan prints."
 _FAMILIES = ("auto", *FAMILIES)
+_LABEL = "A declared label: left out, released as it is (declared public), or randomised."
+_LABEL_SHARE = "Row unit: share of the budget (mu^2 or epsilon) for a randomised label."
+_Label = Literal["left-out", "public", "randomised"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +32,12 @@ class DPProConfig:
     clip_tail: float = option(fields.CLIP_TAIL, default=CLIP_TAIL)
     matrix_seed: int = option(fields.MATRIX_SEED, default=0)
     distance_guess: float | None = option(_GUESS, default=None)
+    label: _Label = option(_LABEL, default="left-out")
+    label_share: float = option(_LABEL_SHARE, default=0.5)
 
     def __post_init__(self) -> None:
         settle_fields(self)
-        _require_projection(self.n_components, self.family, self.clip_tail)
+        _require_projection(self)
         require_budget(self.epsilon, self.delta)
         require(self.delta > 0, "delta=0: DPPro's noise is Gaussian; give a delta, or use jl-laplace")
         require(self.matrix_seed >= 0, f"matrix_seed={self.matrix_seed}: must be 0 or above")
@@ -49,18 +55,23 @@ class JLLaplaceConfig:
     nonzeros: int = option(_NONZEROS, default=1)
     clip_tail: float = option(fields.CLIP_TAIL, default=CLIP_TAIL)
     distance_guess: float | None = option(_GUESS, default=None)
+    label: _Label = option(_LABEL, default="left-out")
+    label_share: float = option(_LABEL_SHARE, default=0.5)
 
     def __post_init__(self) -> None:
         settle_fields(self)
-        _require_projection(self.n_components, self.family, self.clip_tail)
+        _require_projection(self)
         require_budget(self.epsilon, self.delta)
         require(
             self.delta == 0, f"delta={self.delta}: the guarantee is pure; leave it out, or use dppro"
         )
 
 
-def _require_projection(n_components: int, family: str, clip_tail: float) -> None:
+def _require_projection(config: DPProConfig | JLLaplaceConfig) -> None:
     """The rules of what both configs ask."""
+    n_components, family, clip_tail = config.n_components, config.family, config.clip_tail
+    share = config.label_share
+    require(0.0 < share < 1.0, f"label_share={share}: must lie between 0 and 1")
     require(n_components >= 1, f"n_components={n_components}: must be at least 1")
     known = family in _FAMILIES
     require(known, f"family={family}: unknown; use auto or one of {', '.join(FAMILIES)}")

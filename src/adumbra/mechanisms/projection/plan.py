@@ -27,6 +27,14 @@ from adumbra.mechanisms.base import (
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.forecast import forecast
+from adumbra.mechanisms.projection.labels import (
+    Label,
+    label_entries,
+    label_notes,
+    label_purposes,
+    row_amount,
+    settle_label,
+)
 from adumbra.mechanisms.projection.rows import (
     CLIPPED_BITS,
     PURPOSE,
@@ -41,7 +49,7 @@ from adumbra.mechanisms.projection.rows import (
 )
 from adumbra.numerics import sqrt_upper
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw, gaussian_law, laplace_law
-from adumbra.privacy.conversion import gaussian_sigma, mu_of
+from adumbra.privacy.conversion import gaussian_sigma
 from adumbra.privacy.guarantee import promise, pure
 from adumbra.privacy.keys import NoiseKey
 from adumbra.relations import Unit
@@ -66,6 +74,15 @@ class DPProParts:
     noise: Calibrated
     radius: float | None  # row unit: projected rows are shortened to it
     model: DistanceModel  # how to read distances off the release
+    label: Label | None  # how the label leaves, if it does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JLParts:
+    """What the plan shows and the draw uses; the matrix is drawn later, from the grant's secret."""
+
+    space: RowSpace
+    label: Label | None
 
 
 def refuse_idle_options(
@@ -110,7 +127,7 @@ def calibrate_gaussian_rows(
     row       both neighbours' rows end in the ball of radius r as integers: 2 r
     element   |x R - x' R| <= max_j |R_j|, plus g sqrt(k) where the product is rounded to a coarser grid
     """
-    mu, rounding = mu_of(config.epsilon, config.delta), sqrt_upper(config.n_components)
+    mu, rounding = row_amount(config, space.unit), sqrt_upper(config.n_components)
     largest = space.largest(matrix)
     if space.unit is Unit.ROW:
         radius = clip_of(config, space, matrix)
@@ -140,34 +157,38 @@ def settle_dppro(config: DPProConfig, schema: Schema) -> Settled[DPProConfig, DP
         matrix=matrix,
         noise=noise,
         radius=clip_of(config, space, matrix) if space.unit is Unit.ROW else None,
-        model=distance_model(space, matrix, gaussian_law(noise.scale, 2.0**noise.exponent)),
+        label=settle_label(config, space),
+        model=distance_model(
+            space, matrix, gaussian_law(noise.scale, 2.0**noise.exponent), config.nonzeros
+        ),
     )
-    return Settled(config=config, schema=schema, plan=_dppro_plan(config, parts), parts=parts)
+    return Settled(config=config, schema=schema, plan=_dppro_plan(config, schema, parts), parts=parts)
 
 
-def _dppro_plan(config: DPProConfig, parts: DPProParts) -> Plan:
+def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts) -> Plan:
     """Cost, noise and expected error, from public numbers only."""
     space, matrix, model = parts.space, parts.matrix, parts.model
+    mu = row_amount(config, space.unit)
 
     def law(k: int) -> NoiseLaw:
         if space.unit is Unit.ELEMENT:
             return model.noise
         radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
-        return gaussian_law(gaussian_sigma(2.0 * radius, mu_of(config.epsilon, config.delta)), 0.0)
+        return gaussian_law(gaussian_sigma(2.0 * radius, mu), 0.0)
 
     # Without a projection a cell moves 1, a category sqrt(2), a row 2.
     unprojected = 2.0 if space.unit is Unit.ROW else math.sqrt(2.0) if space.groups else 1.0
-    whole = gaussian_law(gaussian_sigma(unprojected, mu_of(config.epsilon, config.delta)), 0.0)
+    whole = gaussian_law(gaussian_sigma(unprojected, mu), 0.0)
     told = forecast(
         model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
     )
     return Plan(
         method=DPPRO,
         guarantee=promise(config.epsilon, config.delta, space.unit, space.neighbours),
-        purposes=(PURPOSE,),
-        noise=(noise_entry(parts.noise, "gaussian"),),
+        purposes=(PURPOSE, *label_purposes(parts.label)),
+        noise=(noise_entry(parts.noise, "gaussian"), *label_entries(parts.label)),
         expected=told.expected,
-        notes=told.notes,
+        notes=(*label_notes(schema, parts.label), *told.notes),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
     )
 
@@ -217,53 +238,56 @@ def calibrate_laplace_rows(
     element   max_j |R_j|_1, plus g k where the product is rounded to a coarser grid
     """
     k, largest = config.n_components, space.largest(matrix)
+    epsilon = row_amount(config, space.unit)
     if space.unit is Unit.ELEMENT:
         l1 = element_sensitivity(matrix, groups=space.groups).l1
-        return LaplaceNoise(calibrated=_unclipped(config, matrix, l1, largest), radius=None)
+        return LaplaceNoise(calibrated=_unclipped(epsilon, matrix, l1, largest), radius=None)
     radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
     clipped, free = clipped_sensitivity(radius, k).l1, smallest_l2_ball_l1(matrix, 2.0)
     if free < clipped:
-        return LaplaceNoise(calibrated=_unclipped(config, matrix, free, largest), radius=None)
+        return LaplaceNoise(calibrated=_unclipped(epsilon, matrix, free, largest), radius=None)
     noise = calibrate_laplace(
-        clipped, config.epsilon, exponent=clip_exponent(radius), rounding=float(k), bits=CLIPPED_BITS
+        clipped, epsilon, exponent=clip_exponent(radius), rounding=float(k), bits=CLIPPED_BITS
     )
     return LaplaceNoise(calibrated=noise, radius=radius)
 
 
-def _unclipped(
-    config: JLLaplaceConfig, matrix: ProjectionMatrix, l1: float, largest: float
-) -> Calibrated:
+def _unclipped(epsilon: float, matrix: ProjectionMatrix, l1: float, largest: float) -> Calibrated:
     return calibrate_laplace(
         l1,
-        config.epsilon,
+        epsilon,
         exponent=natural_exponent(matrix),
-        rounding=float(config.n_components),
+        rounding=float(matrix.n_components),
         bits=ROUNDED_BITS,
         largest=largest,
     )
 
 
-def settle_jl_laplace(config: JLLaplaceConfig, schema: Schema) -> Settled[JLLaplaceConfig, RowSpace]:
+def settle_jl_laplace(config: JLLaplaceConfig, schema: Schema) -> Settled[JLLaplaceConfig, JLParts]:
     """The space of rows and what a matrix of the same law costs; the secret matrix is drawn later."""
     require_magnitudes(schema, config.row_norm)
     space = row_space(schema, config.row_norm)
-    return Settled(config=config, schema=schema, plan=_jl_laplace_plan(config, space), parts=space)
+    parts = JLParts(space=space, label=settle_label(config, space))
+    return Settled(
+        config=config, schema=schema, plan=_jl_laplace_plan(config, schema, parts), parts=parts
+    )
 
 
-def _jl_laplace_plan(config: JLLaplaceConfig, space: RowSpace) -> Plan:
+def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts) -> Plan:
     """Cost, noise and expected error, from public numbers only."""
+    space, epsilon = parts.space, row_amount(config, parts.space.unit)
     matrix = preview_projection(config, space)
     refuse_idle_options(config, space, matrix)
     noise = calibrate_laplace_rows(config, space, matrix)
     if noise.radius is None:
         refuse_idle(config, {"clip_tail": "here: unclipped rows need less noise"})
-    model = distance_model(space, matrix, noise.law)
+    model = distance_model(space, matrix, noise.law, config.nonzeros)
     here = noise.calibrated.scale
 
     def law(k: int) -> NoiseLaw:
         if noise.radius is not None:
             radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
-            return laplace_law(clipped_sensitivity(radius, k).l1 / config.epsilon, 2.0**-60)
+            return laplace_law(clipped_sensitivity(radius, k).l1 / epsilon, 2.0**-60)
         steady = matrix.family in ("sparse", "identity")
         return laplace_law(here if steady else here * (k / config.n_components) ** 0.5, 2.0**-60)
 
@@ -271,7 +295,7 @@ def _jl_laplace_plan(config: JLLaplaceConfig, space: RowSpace) -> Plan:
     unprojected = (
         2.0 * math.sqrt(space.width) if space.unit is Unit.ROW else 2.0 if space.groups else 1.0
     )
-    whole = laplace_law(unprojected / config.epsilon, 2.0**-60)
+    whole = laplace_law(unprojected / epsilon, 2.0**-60)
     told = forecast(
         model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
     )
@@ -284,9 +308,9 @@ def _jl_laplace_plan(config: JLLaplaceConfig, space: RowSpace) -> Plan:
     return Plan(
         method=JL_LAPLACE,
         guarantee=pure(config.epsilon, space.unit, space.neighbours),
-        purposes=(MATRIX, PURPOSE),
-        noise=(noise_entry(noise.calibrated, "laplace"),),
+        purposes=(MATRIX, PURPOSE, *label_purposes(parts.label)),
+        noise=(noise_entry(noise.calibrated, "laplace"), *label_entries(parts.label)),
         expected=told.expected,
-        notes=(*told.notes, *doubt),
+        notes=(*label_notes(schema, parts.label), *told.notes, *doubt),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
     )

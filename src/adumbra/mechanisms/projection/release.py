@@ -15,29 +15,31 @@ Reference   Xu, Ren, Zhang, Qin, Ren: DPPro, IEEE TIFS 12(12), 2017; Kenthapadi,
             sketch rows instead of its Gaussian ones, so that the noise does not grow with k.
 Proof       dppro.proof.md, of `draw_dppro`; jl_laplace.proof.md, of `draw_jl_laplace`.
 Limits      One row is released with noise for one row: at small epsilon single distances are drowned
-            (`plan` says so). The label column is left out.
+            (`plan` says so). A label is left out unless the config says how it leaves (labels.py).
 """
 
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.base import Draft, Settled
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
+from adumbra.mechanisms.projection.labels import label_entries, label_facts, released_label
 from adumbra.mechanisms.projection.plan import (
     MATRIX,
     DPProParts,
+    JLParts,
     calibrate_laplace_rows,
     secret_projection,
 )
 from adumbra.mechanisms.projection.rows import (
     PURPOSE,
     AnyBatch,
-    RowSpace,
+    Block,
+    arrow_schema,
     distance_model,
     exact_rows,
     noise_entry,
     released_rows,
 )
-from adumbra.numerics import Lattice
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 
@@ -49,39 +51,45 @@ def draw_dppro(
     config, parts = settled.config, settled.parts
     space, matrix, noise = parts.space, parts.matrix, parts.noise
 
-    def noisy_rows(batch: AnyBatch) -> Lattice:
+    def noisy_rows(batch: AnyBatch) -> Block:
         exact = exact_rows(batch, space, matrix, radius=parts.radius, exponent=noise.exponent)
-        return add_gaussian(exact, noise.scale, grant.key(PURPOSE, batch.noise_block))
+        noisy = add_gaussian(exact, noise.scale, grant.key(PURPOSE, batch.noise_block))
+        return noisy, released_label(parts.label, space, batch, grant)
 
+    schema = arrow_schema(config.n_components, None if parts.label is None else parts.label.field)
     return Draft(
-        pending={"data": released_rows(source, noisy_rows, config.n_components, engine=engine)},
+        pending={"data": released_rows(source, noisy_rows, schema, engine=engine)},
         arrays={"projection": matrix.to_float()},
         facts={
             "projection": "released as `projection` (d x k); the rows are encoded rows times it",
             "matrix_seed": config.matrix_seed,
             "distances": parts.model.to_facts(),
+            **label_facts(parts.label),
         },
     )
 
 
 def draw_jl_laplace(
-    settled: Settled[JLLaplaceConfig, RowSpace], source: Source, engine: Engine, grant: Grant
+    settled: Settled[JLLaplaceConfig, JLParts], source: Source, engine: Engine, grant: Grant
 ) -> Draft:
     """The noisy projected rows; the matrix is forgotten when the last row is written."""
-    config, space = settled.config, settled.parts
+    config, space, label = settled.config, settled.parts.space, settled.parts.label
     matrix = secret_projection(config, space, grant.key(MATRIX))
     noise = calibrate_laplace_rows(config, space, matrix)
     calibrated = noise.calibrated
 
-    def noisy_rows(batch: AnyBatch) -> Lattice:
+    def noisy_rows(batch: AnyBatch) -> Block:
         exact = exact_rows(batch, space, matrix, radius=noise.radius, exponent=calibrated.exponent)
-        return add_laplace(exact, calibrated.scale, grant.key(PURPOSE, batch.noise_block))
+        noisy = add_laplace(exact, calibrated.scale, grant.key(PURPOSE, batch.noise_block))
+        return noisy, released_label(label, space, batch, grant)
 
+    schema = arrow_schema(config.n_components, None if label is None else label.field)
     return Draft(
-        pending={"data": released_rows(source, noisy_rows, config.n_components, engine=engine)},
-        noise=(noise_entry(calibrated, "laplace"),),
+        pending={"data": released_rows(source, noisy_rows, schema, engine=engine)},
+        noise=(noise_entry(calibrated, "laplace"), *label_entries(label)),
         facts={
             "projection": "secret: drawn once, never written; the guarantee holds as if it were public",
-            "distances": distance_model(space, matrix, noise.law).to_facts(),
+            "distances": distance_model(space, matrix, noise.law, config.nonzeros).to_facts(),
+            **label_facts(label),
         },
     )

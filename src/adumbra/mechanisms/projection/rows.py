@@ -142,30 +142,30 @@ def column_names(n_components: int) -> list[str]:
     return [f"y{j + 1}" for j in range(n_components)]
 
 
-def arrow_schema(n_components: int) -> pa.Schema:
-    """Released rows: one float64 column a component."""
-    return pa.schema(
-        [pa.field(name, pa.float64(), nullable=False) for name in column_names(n_components)]
-    )
+def arrow_schema(n_components: int, label: pa.Field | None = None) -> pa.Schema:
+    """Released rows: one float64 column per component, then the label where it leaves."""
+    fields = [pa.field(name, pa.float64(), nullable=False) for name in column_names(n_components)]
+    return pa.schema(fields if label is None else [*fields, label])
+
+
+Block = tuple[Lattice, pa.Array | None]  # noisy rows, and their label where it leaves
 
 
 def released_rows(
-    source: Source, noisy_rows: Callable[[AnyBatch], Lattice], n_components: int, *, engine: Engine
+    source: Source, noisy_rows: Callable[[AnyBatch], Block], schema: pa.Schema, *, engine: Engine
 ) -> TableStream:
     """Noisy rows, drawn block by block while they are written."""
-    function: Callable[[Batch], Lattice] = noisy_rows
+    function: Callable[[Batch], Block] = noisy_rows
     blocks = engine.map_blocks(source, function, stage="noisy rows")
-    return TableStream(schema=arrow_schema(n_components), batches=record_batches(blocks, n_components))
+    return TableStream(schema=schema, batches=record_batches(blocks, schema))
 
 
-def record_batches(blocks: Iterator[Lattice], n_components: int) -> Iterator[pa.RecordBatch]:
+def record_batches(blocks: Iterator[Block], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Noisy blocks as they are written."""
-    schema = arrow_schema(n_components)
-    for block in blocks:
+    for block, label in blocks:
         values = np.asfortranarray(block.to_float())
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(values[:, j]) for j in range(n_components)], schema=schema
-        )
+        columns = [pa.array(values[:, j]) for j in range(values.shape[1])]
+        yield pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
 
 
 def natural_exponent(matrix: ProjectionMatrix) -> int:
@@ -191,7 +191,9 @@ def exact_rows(
     return coarsen(clip_projected(product, EXACT_EXPONENT, radius), exponent)
 
 
-def distance_model(space: RowSpace, matrix: ProjectionMatrix, law: NoiseLaw) -> DistanceModel:
+def distance_model(
+    space: RowSpace, matrix: ProjectionMatrix, law: NoiseLaw, nonzeros: int
+) -> DistanceModel:
     """How to read distances off the release."""
     return DistanceModel(
         family=matrix.family,
@@ -199,6 +201,7 @@ def distance_model(space: RowSpace, matrix: ProjectionMatrix, law: NoiseLaw) -> 
         n_components=matrix.n_components,
         noise=law,
         unit=space.norm,
+        nonzeros=nonzeros,
     )
 
 
