@@ -10,6 +10,8 @@ import typer
 from adumbra.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from adumbra.mechanisms.base import Plan
     from adumbra.schema.schema import Schema
 
@@ -23,6 +25,9 @@ HEADLINES = (
     ("squared_noise_of_rows_at_most",),
     ("mean_error",),
 )
+
+
+AUTO, DEFAULT = "auto", "moments"  # --method
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,23 +76,21 @@ def compare(
     schema: "Schema", epsilons: list[float], methods: list[str], delta: float | None, options: list[str]
 ) -> list[Compared]:
     """Every method at every budget; an option goes to the methods that have it."""
-    from adumbra import workflow
-    from adumbra.cli.options import make_config
     from adumbra.mechanisms.methods import method_named
 
     known = {
         name: {field.name for field in dataclasses.fields(method_named(name).config)} for name in methods
     }
     for option in options:
-        field = option.partition("=")[0].strip().replace("-", "_")
+        field = _field(option)
         if not any(field in fields for fields in known.values()):
             raise InvalidInput(f"option {field}: none of {', '.join(methods)} has it; leave it out")
     found = []
     for name in methods:
-        own = [o for o in options if o.partition("=")[0].strip().replace("-", "_") in known[name]]
+        own = [option for option in options if _field(option) in known[name]]
         for epsilon in epsilons:
             try:
-                planned = workflow.plan(make_config(name, epsilon, delta, own), schema)
+                planned = _planned(name, epsilon, delta, own, schema)
                 found.append(Compared(method=name, epsilon=epsilon, plan=planned))
             except InvalidInput as error:  # Unsupported too
                 reason = str(error).splitlines()[0]
@@ -95,8 +98,87 @@ def compare(
     return found
 
 
-def show(found: list[Compared], *, json: bool) -> None:
+def _field(option: str) -> str:
+    return option.partition("=")[0].strip().replace("-", "_")
+
+
+def _planned(
+    name: str, epsilon: float, delta: float | None, options: list[str], schema: "Schema"
+) -> "Plan":
+    """One plan; whether the method takes such rows at all comes before its options."""
+    from adumbra import workflow
+    from adumbra.cli.options import make_config
+    from adumbra.mechanisms.methods import method_named
+
+    takes, are_sets = method_named(name).data, schema.items is not None
+    if ("item sets" if are_sets else "tables") not in takes:
+        raise InvalidInput(
+            f"takes {takes}; the schema declares {'item sets' if are_sets else 'a table'}"
+        )
+    fitted = with_components(name, epsilon, delta, options, schema, why="compared at its best")
+    return workflow.plan(make_config(name, epsilon, delta, fitted), schema)
+
+
+def with_components(  # noqa: PLR0913 - a method and its budget, options and schema
+    name: str, epsilon: float, delta: float | None, options: list[str], schema: "Schema", *, why: str
+) -> list[str]:
+    """The options, and the best number of components where a rule chose (`why`) and none is given."""
+    if not why or schema.patterns:
+        return options
+    from adumbra.mechanisms.goals import best_components
+    from adumbra.mechanisms.methods import method_named
+
+    fields = dataclasses.fields(method_named(name).config)
+    needed = {one.name for one in fields if one.default is dataclasses.MISSING}
+    if "n_components" not in needed or any(_field(one) == "n_components" for one in options):
+        return options
+    best = best_components(name, epsilon, delta, schema)
+    return options if best is None else [*options, f"n_components={best}"]
+
+
+def chosen_method(
+    method: str | None, goal: str | None, schema: "Schema", delta: float | None
+) -> tuple[str, str]:
+    """The method to use, and why where a rule chose it."""
+    from adumbra.mechanisms.goals import choose, goal_named, require_serves
+
+    wanted = None if goal is None else goal_named(goal)
+    if method == AUTO or (method is None and wanted is not None):
+        choice = choose(schema, wanted, delta)
+        return choice.method, f"{choice.method}: {choice.reason}"
+    if wanted is not None and method is not None:
+        require_serves(method, wanted)
+    return method or DEFAULT, ""
+
+
+def compared_names(goal: str | None) -> list[str]:
+    """All methods, or those that serve a goal."""
+    from adumbra.mechanisms.goals import SERVED_BY, goal_named
+    from adumbra.mechanisms.methods import METHODS
+
+    return [one.name for one in METHODS] if goal is None else list(SERVED_BY[goal_named(goal)])
+
+
+def draw(found: list[Compared], path: "Path", *, json: bool) -> None:
+    """Write the figure: one panel per method, and one of the attacker's chance."""
+    from adumbra.report.choices import Curve, choices_figure
+
+    curves = []
+    for name in dict.fromkeys(one.method for one in found if one.plan is not None):
+        own = [one for one in found if one.method == name and one.plan is not None]
+        words, errors = zip(*(headline_error(one.plan) for one in own if one.plan), strict=True)
+        at = tuple(one.epsilon for one in own)
+        chances = tuple(one.success for one in own)
+        curves.append(Curve(method=name, words=words[0], at=at, errors=errors, chances=chances))
+    path.write_text(choices_figure(curves), encoding="utf-8")
+    if not json:
+        typer.echo(f"figure    {path}")
+
+
+def show(found: list[Compared], *, json: bool, why: str = "") -> None:
     """A table for people, or a list for scripts; methods that refuse say why."""
+    if why and not json:
+        typer.echo(f"chosen    {why}")
     if json:
         typer.echo(json_module.dumps([one.facts() for one in found], indent=2))
         return
@@ -138,3 +220,12 @@ def headline(planned: "Plan") -> str:
             return f"{expected_words(shown[0])}: {planned.expected[shown[0]]:.3g}"
     name, value = next(iter(planned.expected.items()), ("none stated", 0.0))
     return f"{expected_words(name)}: {value:.3g}"
+
+
+def headline_error(planned: "Plan") -> tuple[str, float]:
+    """The first error of the headline: what it is, and how large."""
+    from adumbra.report.page import expected_words
+
+    names = [name for group in HEADLINES for name in group if name in planned.expected]
+    name = (names or list(planned.expected) or [""])[0]
+    return expected_words(name), planned.expected.get(name, 0.0)

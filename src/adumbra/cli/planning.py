@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adumbra.cli.key_commands import SigningKey, open_signing_key
-from adumbra.cli.options import AsJson, Header, read_schema
+from adumbra.cli.options import AsJson, Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
     from adumbra.engine.base import Progress
@@ -117,7 +117,21 @@ def show_release(made: "Release", out: Path, *, json: bool, quotes: "Sequence[Qu
 
 
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file (TOML).")]
-Method = Annotated[str, typer.Option("--method", help="The mechanism; `adumbra methods` lists them.")]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        help="The mechanism (`adumbra methods` lists them); auto: by a public rule. "
+        "Default: moments, or auto with --goal.",
+    ),
+]
+Goal = Annotated[
+    str | None,
+    typer.Option(
+        "--goal",
+        help="What the release is for: distances, clusters, classify, regress, answers or top-k.",
+    ),
+]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The budget of this release.")]
 Epsilons = Annotated[
     str, typer.Option("--epsilon", help="The budget; several with commas are compared: 0.1,0.3,1,3.")
@@ -138,7 +152,8 @@ Options = Annotated[
 def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     schema: SchemaFile,
     epsilon: Epsilons,
-    method: Method = "moments",
+    method: Method = None,
+    goal: Goal = None,
     delta: Delta = None,
     option: Options = None,
     compare: Annotated[
@@ -149,6 +164,13 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
         typer.Option("--data", help="The data; only column names and a public row count are read."),
     ] = None,
     header: Header = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure", help="Write a drawing (.svg) of error and attacker's chance by budget."
+        ),
+    ] = None,
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Show what a release would cost and its expected error. Reads no values."""
@@ -156,25 +178,30 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     from adumbra.cli import comparing
     from adumbra.cli.options import make_config, say_notes, spelled_as_options, undeclared
     from adumbra.data.sources import WatchedSource, open_source
-    from adumbra.mechanisms.methods import METHODS
 
     budgets = comparing.epsilons_of(epsilon)
-    is_one = len(budgets) == 1 and not compare
-    with spelled_as_options(method):
-        config = make_config(method, budgets[0], delta, option or []) if is_one else None
+    if figure is not None:
+        require_new_file("figure", figure, force=force)
     declared = read_schema(schema, header=header)
     known = declared if data is None else WatchedSource(open_source(data, declared)).schema
-    if config is None:
-        names = [one.name for one in METHODS] if compare else [method]
-        comparing.show(comparing.compare(known, budgets, names, delta, option or []), json=json)
+    name, why = comparing.chosen_method(method, goal, known, delta)
+    if compare or len(budgets) > 1 or figure is not None:
+        names = comparing.compared_names(goal) if compare else [name]
+        found = comparing.compare(known, budgets, names, delta, option or [])
+        comparing.show(found, json=json, why="" if compare else why)
+        if figure is not None:
+            comparing.draw(found, figure, json=json)
         return
-    with spelled_as_options(method):
-        planned = workflow.plan(config, known)
+    with spelled_as_options(name):
+        options = comparing.with_components(name, budgets[0], delta, option or [], known, why=why)
+        planned = workflow.plan(make_config(name, budgets[0], delta, options), known)
     unread = None if data is None else undeclared(data, known)
     if json:
         facts = {**plan_facts(planned), **({} if unread is None else unread.facts())}
+        facts |= {"chosen": why} if why else {}
         typer.echo(json_module.dumps(facts, indent=2))
     else:
+        typer.echo(f"chosen    {why}") if why else None
         show_plan(planned)
     if unread is not None:
         say_notes(unread, json=json)
@@ -187,7 +214,8 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     ledger: Annotated[str, typer.Option("--ledger", help="Ledger file, or a PostgreSQL URL.")],
     population: Annotated[str, typer.Option("--population", help="The population to charge.")],
     out: Annotated[Path, typer.Option("--out", help="The new folder for the release.")],
-    method: Method = "moments",
+    method: Method = None,
+    goal: Goal = None,
     delta: Delta = None,
     option: Options = None,
     header: Header = False,
@@ -214,18 +242,22 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Plan, pay the ledger, release, and write the folder with its card and page."""
     from adumbra import workflow
+    from adumbra.cli.comparing import chosen_method, with_components
     from adumbra.cli.options import make_about, make_config, say_notes, spelled_as_options, undeclared
     from adumbra.engine.local import LocalEngine
     from adumbra.errors import require
 
     require(engine == "local", f"engine={engine}: unknown; use local")
     said = make_about(about or [])
-    with spelled_as_options(method):
-        config = make_config(method, epsilon, delta, option or [])
+    declared = read_schema(schema, header=header)
+    name, why = chosen_method(method, goal, declared, delta)
+    with spelled_as_options(name):
+        options = with_components(name, epsilon, delta, option or [], declared, why=why)
+        config = make_config(name, epsilon, delta, options)
         prepared = workflow.prepare(
             data,
             config,
-            schema=read_schema(schema, header=header),
+            schema=declared,
             ledger=ledger,
             population=population,
             out=out,
@@ -236,10 +268,13 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     with prepared:
         quotes = prepared.quote
         if not json:
+            typer.echo(f"chosen    {why}") if why else None
             show_plan(prepared.plan)
+        if prepared.before_dp != before_dp:  # the ledger knows of an evaluation
+            typer.echo(f"before    {prepared.before_dp} (--before-dp says it otherwise)", err=json)
         say_notes(undeclared(data, prepared.settled.schema), json=json)
         if not (json and yes):
-            show_price(quotes, _gaussian_quote(prepared, method, option or []), err=json)
+            show_price(quotes, _gaussian_quote(prepared, name, options), err=json)
         if not yes:
             _require_consent(f"Charge population {population} and release?", err=json)
         with stopped_in_words(), progress_bar(quiet=json) as report:

@@ -1,0 +1,111 @@
+"""`--goal`, `--method auto` and `plan --figure`, as a person types them."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from adumbra.cli.demo import example_schema
+from support.cli import in_process
+
+FIGURE = Path(__file__).parents[2] / "docs/figures/plan_epsilon.svg"
+PLAIN = """format = "adumbra-schema/1"
+[table]
+unit = "row"
+neighbours = "replace-one"
+rows = 500
+label = "c"
+[[groups]]
+match = "x_{0..5}"
+kind = "number"
+lower = 0.0
+upper = 1.0
+[[columns]]
+name = "c"
+kind = "category"
+categories = ["a", "b"]
+"""
+
+
+@pytest.fixture
+def schema(tmp_path):
+    (tmp_path / "s.toml").write_text(PLAIN)
+    return tmp_path / "s.toml"
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--goal", "classify"], "chosen    moments: of the methods with classes"),
+        (["--method", "auto"], "chosen    moments: of tables it keeps most"),
+        (["--goal", "distances"], "chosen    dppro: "),
+        (["--goal", "distances", "--method", "auto", "--delta", "0"], "chosen    jl-laplace: "),
+        (["--goal", "distances", "--epsilon", "0.5,2"], "chosen    dppro: "),
+        (["--goal", "classify", "--method", "lda"], "lda  costs"),
+    ],
+)
+def test_a_goal_chooses_and_says_why(schema, flags, words):
+    done = in_process("plan", "--schema", schema, "--epsilon", "1", *flags)
+    assert done.returncode == 0, done.stderr
+    assert words in done.stdout
+
+
+def test_a_goal_that_the_method_or_schema_cannot_serve_is_refused(schema):
+    done = in_process("plan", "--schema", schema, "--epsilon", "1", "--goal", "top-k")
+    assert (done.returncode, "declare [items]" in done.stderr) == (2, True)
+    done = in_process(
+        "plan", "--schema", schema, "--epsilon", "1", "--goal", "answers", "--method", "dppro"
+    )
+    assert (done.returncode, "does not serve goal=answers" in done.stderr) == (2, True)
+
+
+def test_comparing_says_what_a_method_takes_before_it_asks_for_options(schema):
+    """Before, pca and top-k asked for options that would not have helped."""
+    schema.write_text(PLAIN.replace("upper = 1.0\n", 'upper = 1.0\nmissing = "null"\n'))
+    done = in_process("plan", "--schema", schema, "--epsilon", "1", "--compare")
+    lines = {line.split(": ")[1]: line for line in done.stdout.splitlines() if line.startswith("not")}
+    assert "takes item sets; the schema declares a table" in lines["top-k"]
+    assert "needs numbers" in lines["pca"]
+    assert "needs numbers" in lines["dppro"]
+    served = in_process("plan", "--schema", schema, "--epsilon", "1", "--compare", "--goal", "top-k")
+    assert "moments" not in served.stdout
+
+
+def test_the_choice_is_in_the_json_and_release_takes_the_same_rule(schema, tmp_path):
+    done = in_process("plan", "--schema", schema, "--epsilon", "1", "--goal", "distances", "--json")
+    facts = json.loads(done.stdout)
+    assert facts["chosen"].startswith("dppro: ")
+    assert facts["method"] == "dppro"
+    rows = "".join(f"{i / 500},0.1,0.2,0.3,0.4,0.5,{'ab'[i % 2]}\n" for i in range(500))
+    (tmp_path / "t.csv").write_text("x_0,x_1,x_2,x_3,x_4,x_5,c\n" + rows)
+    book = tmp_path / "l.db"
+    for words in (["init", book], ["register", "p", "--ledger", book, "--epsilon", "4", "--unit", "row",
+                                   "--neighbours", "replace-one"]):  # fmt: skip
+        assert in_process("ledger", *words).returncode == 0
+    made = in_process(
+        "release", tmp_path / "t.csv", "--schema", schema, "--epsilon", "1", "--goal", "distances",
+        "--ledger", book, "--population", "p", "--out", tmp_path / "r", "--yes",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert "chosen    dppro: " in made.stdout
+    card = json.loads((tmp_path / "r/card.json").read_text())
+    best = facts["expected"]["best_n_components"]
+    assert card["method"]["config"]["n_components"] == best
+
+
+def test_the_figure_of_the_how_to_page_is_what_the_command_draws(tmp_path):
+    (tmp_path / "s.toml").write_text(example_schema())
+    out = tmp_path / "plan.svg"
+    done = in_process(
+        "plan", "--schema", tmp_path / "s.toml", "--epsilon", "0.1,0.3,1,3", "--figure", out
+    )
+    assert done.returncode == 0, done.stderr
+    assert out.read_text() == FIGURE.read_text(encoding="utf-8")
+    root = ET.fromstring(out.read_text())  # noqa: S314 - our own
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} == {
+        "svg", "title", "style", "rect", "g", "text", "path", "circle",
+    }  # fmt: skip
+    assert "54.8" in out.read_text()  # rounded up, as the table says it
+    taken = in_process("plan", "--schema", tmp_path / "s.toml", "--epsilon", "1", "--figure", out)
+    assert (taken.returncode, "exists already" in taken.stderr) == (2, True)
