@@ -1,7 +1,7 @@
 import pytest
 
 from adumbra.errors import Unsupported
-from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit, require_legal
+from adumbra.relations import LEGAL_PAIRS, Neighbours, Reach, Unit, require_legal
 
 
 @pytest.mark.parametrize("unit", list(Unit))
@@ -16,5 +16,14 @@ def test_only_the_proven_pairs_are_legal(unit, neighbours):
             require_legal(unit, neighbours)
 
 
-def test_only_add_remove_hides_the_number_of_rows():
-    assert [n for n in Neighbours if not n.rows_are_public] == [Neighbours.ADD_REMOVE]
+def test_add_remove_and_persons_hide_the_number_of_rows():
+    private = [Neighbours.ADD_REMOVE, Neighbours.REPLACE_PERSON, Neighbours.ADD_REMOVE_PERSON]
+    assert [n for n in Neighbours if not n.rows_are_public] == private
+
+
+def test_a_person_is_changed_row_by_row():
+    row, grown = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
+    assert Reach(Neighbours.REPLACE_PERSON, 3).steps == (row, grown)  # their numbers of rows may differ
+    assert Reach(Neighbours.ADD_REMOVE_PERSON, 3).steps == (grown,)
+    for relation in (row, grown, Neighbours.ONE_ELEMENT):
+        assert Reach(relation).steps == (relation,)

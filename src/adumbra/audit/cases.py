@@ -34,6 +34,7 @@ from adumbra.audit.pairs import (
     replaced,
     two_heaps,
 )
+from adumbra.audit.person_cases import person_cases
 from adumbra.audit.topk_cases import topk_cases
 from adumbra.errors import InvalidInput
 from adumbra.matrices import FAMILIES, ProjectionMatrix, public_matrix
@@ -78,7 +79,8 @@ def all_cases(epsilon: float, delta: float | None = None, method: str | None = N
     if method is not None and method not in METHODS:
         raise InvalidInput(f"method={method}: unknown; choose one of {', '.join(METHODS)}")
     makers = dict.fromkeys(METHODS.values() if method is None else [METHODS[method]])
-    kept = [case for make in makers for case in make(epsilon, gauss) if method in (None, case.method)]
+    made = [case for make in makers for case in make(epsilon, gauss)]
+    kept = [case for case in (*made, *person_cases(made)) if method in (None, case.method)]
     if delta is None:
         return kept
     return [case for case in kept if (case.config.delta == 0) == (delta == 0)]

@@ -6,11 +6,12 @@ one item) takes each of the values that people write into conditions, one neighb
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from adumbra.audit.pairs import Case, item_table
+from adumbra.audit.person_cases import row_schema, strange_persons
 from adumbra.audit.recorder import plan_of, run_whole
 from adumbra.errors import VerificationFailed
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
@@ -49,6 +50,9 @@ def check_hostile(case: Case) -> list[str]:
 
 def hostile_tables(schema: Schema) -> tuple[object, Iterator[tuple[str, object]]]:
     """A table, and its neighbours with what changed in words."""
+    if schema.person is not None:
+        base, others = hostile_tables(row_schema(schema))
+        return strange_persons(schema, cast("pa.Table", base), others)
     if schema.items is not None:
         return _sets(schema, schema.items)
     usual = [tuple(_usual(column, row) for column in schema.columns) for row in range(ROWS)]

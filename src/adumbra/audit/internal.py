@@ -41,13 +41,18 @@ def attack_release(  # noqa: PLR0913 - a release and all that it is attacked wit
     config: Config | None = None,
     shadows: int = 60,
 ) -> Evidence:
-    """Score the attacks on one release; without its config the shadow attack is left out."""
-    plain = replace(schema, label=None, rows=None)  # the declared rows are those of the members alone
+    """Score the attacks on one release; without its config the shadow attack is left out.
+
+    So it is for persons of several rows: a shadow would have to be made by person.
+    """
+    plain = replace(
+        schema.by_row(), label=None, rows=None
+    )  # the declared rows are those of the members alone
     released = released_rows(release, plain)
     members, outsiders = _values(data, schema), _values(holdout, replace(schema, rows=None))
     encode = _encoding(plain)
     shadow = None
-    if config is not None and shadows:
+    if config is not None and shadows and schema.person is None:
         target = members[np.argmax(np.square(_standard(encode(members))).sum(axis=1))]
         population = outsiders[:SHADOW_ROWS]
         made = _shadows(config, schema, encode)
@@ -105,7 +110,7 @@ def _shadows(
     config: Config, schema: Schema, encode: Callable[[Array], Array]
 ) -> Callable[[Array, int], Array]:
     """Releases of other tables by the same method; their noise is known, their rows are not kept."""
-    plain = replace(schema, label=None, rows=None)
+    plain = replace(schema.by_row(), label=None, rows=None)
 
     def release(values: Array, number: int) -> Array:
         rows = len(values) if schema.neighbours.rows_are_public else None

@@ -29,6 +29,7 @@ class UnitName(StrEnum):
 
     ROW = "row"
     ELEMENT = "element"
+    PERSON = "person"
 
 
 class RelationName(StrEnum):
@@ -37,6 +38,8 @@ class RelationName(StrEnum):
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
     ONE_ELEMENT = "one-element"
+    REPLACE_PERSON = "replace-person"
+    ADD_REMOVE_PERSON = "add-remove-person"
 
 
 Location = Annotated[str, typer.Option("--ledger", help="Ledger file, or a postgresql:// address.")]

@@ -10,9 +10,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adumbra.data.batch import Batch
-from adumbra.data.cells import array_column, array_numbers, pandas_column, read_cells, read_lists
+from adumbra.data.cells import (
+    array_column,
+    array_numbers,
+    id_column,
+    pandas_column,
+    read_cells,
+    read_lists,
+)
 from adumbra.data.columns import fill_values, read_numbers
-from adumbra.data.files import MEMORY_PIN, match_columns, rechunk, require_range, require_rows
+from adumbra.data.files import (
+    MEMORY_PIN,
+    PIECE_ROWS,
+    match_columns,
+    rechunk,
+    require_range,
+    require_rows,
+)
 from adumbra.data.sets import ColumnReader, MatrixReader, SetSource, open_sets, require_lists
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import ItemSpec, Schema
@@ -44,6 +58,10 @@ class ArrowSource:
         last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
         pieces = self.table.slice(start).to_batches()
         return rechunk(pieces, self.schema, rows, start, max(last - start, 0))
+
+    def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows."""
+        return iter(self.table.select(names).to_batches(PIECE_ROWS))
 
     def pin(self) -> str:
         """A constant: what is in memory is not pinned."""
@@ -127,14 +145,16 @@ def open_sparse(data: Matrix, schema: Schema) -> ArraySource | SetSource:
 
 def open_arrow(data: object, schema: Schema) -> ArrowSource | SetSource:
     """Anything with the Arrow C stream (pyarrow, polars, pandas); a one-shot reader is read whole."""
-    table = arrow_table(data, schema.items)
+    person = schema.person.column if schema.person is not None else None
+    table = arrow_table(data, schema.items, person)
     if schema.items is None:
         return _open_table(table, schema, is_typed=not is_pandas(data))
-    require_lists(schema.items, table.schema, "data")
-    return open_sets(ColumnReader(table.column(schema.items.column)), schema)
+    require_lists(schema.items, table.schema, "data", person)
+    ids = None if person is None else table.column(person)
+    return open_sets(ColumnReader(table.column(schema.items.column), ids), schema)
 
 
-def arrow_table(data: object, items: ItemSpec | None = None) -> pa.Table:
+def arrow_table(data: object, items: ItemSpec | None = None, person: str | None = None) -> pa.Table:
     """The object as an Arrow table, without passing on a message that may quote it."""
     if isinstance(data, pa.Table):
         return data
@@ -142,7 +162,7 @@ def arrow_table(data: object, items: ItemSpec | None = None) -> pa.Table:
         if isinstance(data, pa.RecordBatch):
             return pa.Table.from_batches([data])
         if is_pandas(data):
-            return _pandas_table(data, items)
+            return _pandas_table(data, items, person)
         if "polars" in _libraries(data) and hasattr(data, "get_columns"):
             return _polars_table(data)
         return pa.table(data)
@@ -162,14 +182,15 @@ def _libraries(data: object) -> set[str]:
     return {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
 
 
-def _pandas_table(data: Any, items: ItemSpec | None) -> pa.Table:  # noqa: ANN401  (no dependency)
+def _pandas_table(data: Any, items: ItemSpec | None, person: str | None) -> pa.Table:  # noqa: ANN401  (no dependency)
     """A data frame column by column; the type of a column, which its cells decided, refuses none."""
     names = [str(name) for name in data.columns]
     columns = []
     for index, name in enumerate(names):
         values = data.iloc[:, index]
         is_sets = items is not None and name == items.column
-        columns.append(read_lists(values.tolist()) if is_sets else pandas_column(values))
+        read = id_column if name == person else pandas_column
+        columns.append(read_lists(values.tolist()) if is_sets else read(values))
     return pa.table(columns, names=names)
 
 

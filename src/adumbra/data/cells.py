@@ -130,6 +130,20 @@ def pandas_column(values: Any) -> Column:  # noqa: ANN401  (pandas is not a depe
     return read_cells(_each(values))
 
 
+def id_column(values: Any) -> Column:  # noqa: ANN401  (as above)
+    """A pandas column of ids: what is neither number nor text, such as a date, is the text it prints."""
+    return read_cells(map(_printed, _each(values)))
+
+
+def _printed(value: object) -> object:
+    """A number or a text as it is; another object as text; None for what equals nothing, as NaT."""
+    if value is None or issubclass(type(value), (*_TEXTS, *_NUMBERS)):
+        return value
+    with suppress(Exception):  # a foreign __eq__ or __str__
+        return str(value) if value == value else None  # noqa: PLR0124  (NaT differs from itself)
+    return None
+
+
 def _each(values: Any) -> Sequence[object]:  # noqa: ANN401  (as above)
     """The cells of a pandas column one by one."""
     with suppress(Exception):

@@ -82,23 +82,30 @@ class CsvSource:
         """Blocks of fixed row ranges."""
         require_range(rows, start, stop)
         last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
-        return rechunk(self._pieces(start), self.schema, rows, start, max(last - start, 0))
+        return rechunk(
+            self._pieces(self.schema.names, start), self.schema, rows, start, max(last - start, 0)
+        )
 
     def pin(self) -> str:
         """A digest of names, sizes and modification times."""
         return pin_files(self.paths)
 
-    def _pieces(self, skip: int) -> Iterator[pa.RecordBatch]:
+    def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows."""
+        return self._pieces(tuple(names), 0)
+
+    def _pieces(self, names: tuple[str, ...], skip: int) -> Iterator[pa.RecordBatch]:
         """Converted records from global row `skip` on."""
+        numeric = {column.name for column in self.schema.columns if column.is_numeric}
         for path in self.paths:
             header = table_header(path, self.schema)
-            chosen = {header.names.index(column.name): column for column in self.schema.columns}
-            numbers = {place: column.is_numeric for place, column in chosen.items()}
+            chosen = {header.names.index(name): name for name in names}
+            numbers = {place: name in numeric for place, name in chosen.items()}
             for records in file_records(path, header):
                 if skip < records.count:
                     table = parse_records(records, header.layout, numbers).slice(skip)
-                    names = [chosen[int(name)].name for name in table.column_names]
-                    yield from table.rename_columns(names).to_batches()
+                    named = [chosen[int(place)] for place in table.column_names]
+                    yield from table.rename_columns(named).to_batches()
                 skip = max(skip - records.count, 0)
 
 

@@ -75,6 +75,7 @@ def pin_files(paths: tuple[Path, ...]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
+PIECE_ROWS = 65_536  # of pieces whose length is nobody's business
 SHOWN = 5  # names listed in a message before it says how many more there are
 
 
@@ -91,19 +92,28 @@ def match_columns(
 def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: list[str]) -> list[str]:
     """What does not fit between a closed schema and the data's names and storage types."""
     faults = []
-    absent = [name for name in schema.names if name not in types]
+    wanted = schema.names if schema.person is None else (*schema.names, schema.person.column)
+    absent = [name for name in wanted if name not in types]
     if absent:
         faults.append(f"column {listed(absent)} absent; rename in the data or the schema")
         faults += delimiter_hint(names)
     doubled = (
-        sorted({name for name in schema.names if names.count(name) > 1})
-        if len(types) < len(names)
-        else []
+        sorted({name for name in wanted if names.count(name) > 1}) if len(types) < len(names) else []
     )
     if doubled:
         faults.append(f"column {listed(doubled)} twice; names must differ")
+    if schema.person is not None:
+        faults += id_faults(schema.person.column, types.get(schema.person.column, pa.null()))
     found = [(column, types[column.name]) for column in schema.columns if column.name in types]
     return faults + [fault for column, storage in found for fault in _type_faults(column, storage)]
+
+
+def id_faults(name: str, storage: pa.DataType) -> list[str]:
+    """What does not fit between a column of ids and its stored type."""
+    from adumbra.data.person_ids import is_id_type  # noqa: PLC0415  (only this unit needs it)
+
+    rule = "holds no ids; use text or whole numbers"
+    return [] if is_id_type(storage) else [f"column {name!r} of type {storage} {rule}"]
 
 
 def _type_faults(column: Column, storage: pa.DataType) -> list[str]:

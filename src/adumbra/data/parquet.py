@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adumbra.data.batch import Batch
-from adumbra.data.files import match_columns, pin_files, rechunk, require_range, require_rows
+from adumbra.data.files import PIECE_ROWS, match_columns, pin_files, rechunk, require_range, require_rows
 from adumbra.errors import InvalidInput
 from adumbra.schema.schema import Schema
 
@@ -40,6 +40,10 @@ class ParquetSource:
         last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
         pieces = parquet_pieces(self.paths, list(self.schema.names), rows, start)
         return rechunk(pieces, self.schema, rows, start, max(last - start, 0))
+
+    def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows."""
+        return parquet_pieces(self.paths, names, PIECE_ROWS, 0)
 
     def pin(self) -> str:
         """A digest of names, sizes and modification times."""

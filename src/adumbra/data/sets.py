@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from adumbra.data.batch import Items, SetBatch
 from adumbra.data.columns import is_readable, read_numbers
-from adumbra.data.files import MEMORY_PIN, pin_files, require_range, require_rows
+from adumbra.data.files import MEMORY_PIN, id_faults, pin_files, require_range, require_rows
 from adumbra.data.fimi import parse_lines
 from adumbra.data.lines import read_lines
 from adumbra.data.parquet import ahead, count_parquet, parquet_pieces, piece_rows
@@ -85,6 +85,11 @@ class SetSource:
         spec = item_spec(self.schema)
         for first, lists in _rechunk(self.reader.pieces(start), rows, start, max(last - start, 0)):
             yield make_sets(lists, spec, first)
+
+    def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows."""
+        reader = cast("ParquetReader | ColumnReader", self.reader)  # others are refused when opened
+        return reader.named_pieces(names)
 
     def pin(self) -> str:
         """A digest of names, sizes and modification times; a constant in memory."""
@@ -179,8 +184,13 @@ def _whole(values: Array) -> Ints:
     return np.where(is_item, values, -1.0).astype(np.int64)
 
 
-def require_lists(spec: ItemSpec, storage: pa.Schema, where: str) -> None:
+def require_lists(spec: ItemSpec, storage: pa.Schema, where: str, person: str | None = None) -> None:
     """The item column is there once, and holds lists of truths, numbers or text (or nothing at all)."""
+    if person is not None:
+        ids = storage.get_all_field_indices(person)
+        require(len(ids) == 1, f"{where}: column {person!r} occurs {len(ids)} times; need it once")
+        faults = id_faults(person, storage.field(ids[0]).type)
+        require(not faults, f"{where}: " + "; ".join(faults))
     found = storage.get_all_field_indices(spec.column)
     require(len(found) == 1, f"{where}: column {spec.column!r} occurs {len(found)} times; need it once")
     kind = storage.field(found[0]).type
@@ -229,6 +239,11 @@ class ParquetReader:
         for piece in ahead(parquet_pieces(self.paths, [self.column], rows, start)):
             yield arrow_lists(piece.column(self.column))
 
+    def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows."""
+        rows = piece_rows(self.paths, self.column, _PIECE_ITEMS, _PIECE_ROWS)
+        return parquet_pieces(self.paths, names, rows, 0)
+
     def count(self) -> int:
         """The number of rows in the files' metadata."""
         return count_parquet(self.paths)
@@ -243,11 +258,16 @@ class ColumnReader:
     """A list column in memory."""
 
     column: pa.ChunkedArray = field(repr=False)
+    ids: pa.ChunkedArray | None = field(default=None, repr=False)  # whose rows they are
 
     def pieces(self, start: int) -> Iterator[Lists]:
         """Raw rows from global row `start` on."""
         for chunk in self.column.slice(start).chunks:
             yield arrow_lists(chunk)
+
+    def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """The two columns of all rows."""
+        return iter(pa.table([self.column, self.ids], names=names).to_batches(_PIECE_ROWS))
 
     def count(self) -> int:
         """The number of rows."""

@@ -86,6 +86,16 @@ def open_source(data: object, schema: Schema) -> Source:
     kind = type(schema).__name__
     remedy = "give a Schema, for a file Schema.read(path)"
     require(isinstance(schema, Schema), f"schema of type {kind}: cannot be used; {remedy}")
+    source = _opened(data, schema)
+    if schema.person is None:
+        return source
+    from adumbra.data.persons import bounded_source  # noqa: PLC0415  (only this unit needs it)
+
+    return bounded_source(source)
+
+
+def _opened(data: object, schema: Schema) -> Source:
+    """The rows as they are."""
     if isinstance(data, str | Path):
         return _open_files(find_files(data), schema)
     from adumbra.data import arrays  # noqa: PLC0415  (each kind of data loads only what it needs)
@@ -118,7 +128,8 @@ def _open_files(paths: tuple[Path, ...], schema: Schema) -> Source:
     if schema.items is None:
         return parquet.open_parquet(paths, schema)
     for path in paths:
-        sets.require_lists(schema.items, parquet.parquet_schema(path), f"data={path.name!r}")
+        person = schema.person.column if schema.person is not None else None
+        sets.require_lists(schema.items, parquet.parquet_schema(path), f"data={path.name!r}", person)
     return sets.open_sets(sets.ParquetReader(paths, schema.items.column), schema)
 
 
@@ -204,7 +215,9 @@ def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
         try:
             schema = schema.expand(names)
             if schema.items is not None and not where.endswith(".dat'"):
-                require_lists(schema.items, pa.schema([(name, types[name]) for name in names]), where)
+                person = schema.person.column if schema.person is not None else None
+                held = pa.schema([(name, types[name]) for name in names])
+                require_lists(schema.items, held, where, person)
         except InvalidInput as problem:
             faults.append(str(problem))
             continue
@@ -225,6 +238,7 @@ class WatchedSource(SourceView):
 
     def __init__(self, source: Source, see: Callable[[SeenRows], None] = lambda _: None) -> None:
         super().__init__(source)
+        _require_bounded(source)
         self.watch(see)
         self._schema = source.schema
         if self._schema.rows is None and source.public_rows() is not None:
@@ -294,6 +308,13 @@ def _readable(batches: Iterator[Batch | SetBatch]) -> Iterator[Batch | SetBatch]
             return
         yield batch
     raise fault  # outside the handler: its text stays behind
+
+
+def _require_bounded(source: Source) -> None:
+    """Under unit=person every source has bounded its persons; one that has not goes no further."""
+    person = source.schema.person
+    most = getattr(source, "most_of_a_person", None)
+    require(person is None or most == person.max_rows, "person: rows are not bounded; use open_source")
 
 
 # Rows that are read once and held in memory for further passes, if they fit a fixed budget.

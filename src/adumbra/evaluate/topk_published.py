@@ -68,7 +68,7 @@ def prepare(  # noqa: PLR0913 - a run is these six things
         source=source,
         engine=engine,
         grant=grant,
-        neighbours=source.schema.neighbours,
+        reach=source.schema.reach,
         width=source.width,
         k=min(k, source.width),
         length=None,

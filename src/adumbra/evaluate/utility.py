@@ -22,7 +22,7 @@ BINS = 16
 
 def schema_values(table: pa.Table, schema: Schema) -> Array:
     """A table as numbers and codes, the way a release reads it."""
-    source = open_source(table, schema)
+    source = open_source(table, schema.by_row())
     parts = [block.values for block in source.batches(NOISE_BLOCK) if isinstance(block, Batch)]
     return np.concatenate([np.empty((0, schema.width)), *parts])
 

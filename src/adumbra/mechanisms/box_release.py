@@ -21,6 +21,7 @@ from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
+from adumbra.statistics.base import reach_sensitivity
 from adumbra.statistics.box_moments import (
     ONE,
     BoxMoments,
@@ -95,7 +96,7 @@ class MomentParts:
 
 def require_rows_unit(schema: Schema, method: str) -> None:
     """Refuse the element unit: one cell moves many moments, and nobody has proved how many."""
-    if schema.unit is not Unit.ROW:
+    if schema.unit is Unit.ELEMENT:
         raise Unsupported(f"unit={schema.unit}: {method} sums whole rows; declare unit='row'")
 
 
@@ -109,7 +110,8 @@ def calibrate_moments(
     """
     require_no_overflow(ONE**2, schema.row_limit)
     statistic = BoxMoments(shape_of(encoder, classes=classes))
-    bound, rounding = statistic.sensitivity(schema.neighbours), statistic.roundings(schema.neighbours)
+    bound = reach_sensitivity(statistic.sensitivity, schema.reach)
+    rounding = statistic.roundings(schema.neighbours)
     floor = max(statistic.exponent, schema.row_limit.bit_length() - LARGEST_BITS)
     change, unit = (bound.l1, rounding[0]) if is_pure else (bound.l2, rounding[1])
     if floor > statistic.exponent:

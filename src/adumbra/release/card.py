@@ -64,7 +64,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
     public_rows = guarantee.neighbours.rows_are_public
     require(
         public_rows or schema_dict.get("rows") is None,
-        "rows with neighbours=add-remove: it is private there; the schema must not say it",
+        f"rows with neighbours={guarantee.neighbours}: it is private there; the schema must not say it",
     )
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
     words = words_for(guarantee.neighbours, item_sets=holds_item_sets(schema_dict))
@@ -95,6 +95,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
                 "column names, kinds, bounds, categories and the label column",
                 "the method and all of its parameters",
                 *(["the number of rows"] if public_rows else []),
+                *(["which column holds the ids of persons"] if "person" in schema_dict else []),
             ],
         },
         "accounting": {

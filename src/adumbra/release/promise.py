@@ -79,6 +79,37 @@ WORDS = {
             "Torn between two equally likely candidates for one value, an attacker picks the right one"
         ),
     ),
+    Neighbours.REPLACE_PERSON: Words(
+        protects=(
+            "One whole person is protected, with all their rows: the release would look nearly the same "
+            "had any one person been any other. Of each person at most max_rows_per_person rows are "
+            "used. The number of rows is private."
+        ),
+        attacker=(
+            "Picture an attacker who knows all rows of every person but one, and who hesitates evenly "
+            "between two candidates for that person, each with all their rows"
+        ),
+        hides="one person with all their rows replaced",
+        headline=(
+            "Torn between two equally likely candidates for one person with all their rows, an attacker "
+            "picks the right one"
+        ),
+    ),
+    Neighbours.ADD_REMOVE_PERSON: Words(
+        protects=(
+            "One whole person is protected, with all their rows, their presence too: the release would "
+            "look nearly the same had any one person been left out or added. Of each person at most "
+            "max_rows_per_person rows are used. The numbers of persons and of rows are private."
+        ),
+        attacker=(
+            "Picture an attacker who knows all rows of every other person, and who wonders at even odds "
+            "whether one more person, with all their rows, is in the table"
+        ),
+        hides="one person with all their rows more or less",
+        headline=(
+            "At even odds whether one person with all their rows is in the table, an attacker is right"
+        ),
+    ),
 }
 ONE_ITEM = Words(
     protects=(

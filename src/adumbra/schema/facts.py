@@ -5,7 +5,17 @@ from typing import Any
 
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.schema import Column, Derived, ItemSpec, Kind, Order, Pattern, Rule, Schema
+from adumbra.schema.schema import (
+    Column,
+    Derived,
+    ItemSpec,
+    Kind,
+    Order,
+    Pattern,
+    PersonSpec,
+    Rule,
+    Schema,
+)
 
 OPTIONAL = ("rows", "label", "max_rows", "declared_by", "header")
 
@@ -25,10 +35,20 @@ def schema_of(facts: Mapping[str, Any]) -> Schema:
             constraints=tuple(Order(**one) for one in facts.get("constraints", ())),
             rules=tuple(Rule.of(one) for one in facts.get("rules", ())),
             derived=tuple(Derived.read(one) for one in facts.get("derived", ())),
+            person=_person(facts) if "person" in facts else None,
             **{name: facts[name] for name in OPTIONAL if name in facts},
         )
     except (KeyError, TypeError, ValueError, AttributeError):  # InvalidInput is a ValueError
         raise InvalidInput("schema: the values do not describe one; is the card damaged?") from None
+
+
+def _person(facts: Mapping[str, Any]) -> PersonSpec:
+    return PersonSpec(
+        column=facts["person"],
+        max_rows=facts["max_rows_per_person"],
+        bound=facts["bound"],
+        no_person=facts["no_person"],
+    )
 
 
 def _column(facts: Mapping[str, Any]) -> Column:

@@ -3,27 +3,35 @@
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
 from adumbra.schema.row_rules import Derived, Rule
-from adumbra.schema.rules import MAX_ROWS, Declaration, Kind, Order, TableDeclaration, order_faults
+from adumbra.schema.rules import (
+    MAX_ROWS,
+    Declaration,
+    Kind,
+    Order,
+    PersonSpec,
+    TableDeclaration,
+    order_faults,
+)
 from adumbra.schema.schema import FIRST_FORMAT, FORMAT, Column, ItemSpec, Pattern, Schema
-from adumbra.schema.toml_lines import Place, find_lines
+from adumbra.schema.toml_lines import Faults, Place, find_lines
 from adumbra.schema.witness import row_faults
 
 TODO = "TODO"  # the placeholder of a draft
 MOST_COLUMNS = 100_000
-SAME_FAULTS = 5  # from more lines than these the same fault is reported once
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
 _COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing", "cast", "source")
 _NEW = ("rules", "derived")  # of the second format
+_PERSON = ("person", "max_rows_per_person", "bound", "no_person")  # as well
 _FIELDS = {
     "": ("format", "table", "columns", "groups", "items", "constraints", *_NEW),
-    "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by", "header"),
+    "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by", "header", *_PERSON),
     "columns": ("name", *_COLUMN_FIELDS),
     "groups": ("match", "names", *_COLUMN_FIELDS),
     "constraints": ("lower", "upper"),
@@ -33,8 +41,11 @@ _MEANINGS = {
     "format": f"{FORMAT!r}",
     "name": "the column's name",
     "kind": "number, integer, category or boolean",
-    "unit": "row or element, whose change is hidden",
-    "neighbours": "replace-one, add-remove or one-element, which two tables must look alike",
+    "unit": "row, element or person, whose change is hidden",
+    "neighbours": "replace-one, add-remove or one-element (of persons replace-person or "
+    "add-remove-person), which two tables must look alike",
+    "person": "the name of the column that holds the ids of persons",
+    "max_rows_per_person": "how many rows of one person are used",
     "lower": "the lowest value that is publicly possible",
     "upper": "the highest value that is publicly possible",
     "categories": "the values that are publicly possible",
@@ -52,49 +63,13 @@ _TYPES = {
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class _Faults:
-    """Faults and their lines, sorted when reading is over."""
-
-    filename: str
-    lines: dict[Place, int]
-    found: list[tuple[int, str]] = field(default_factory=list)
-
-    def add(self, place: Place, message: str) -> None:
-        while place and place not in self.lines:
-            place = place[:-1]
-        self.found.append((self.lines.get(place, 1), message))
-
-    def finish(self) -> None:
-        if self.found:
-            alike: dict[str, list[int]] = {}
-            for line, text in sorted(self.found, key=lambda fault: fault[0]):
-                alike.setdefault(text, []).append(line)
-            raise SchemaError(tuple(self._told(text, lines) for text, lines in _few_each(alike)))
-
-    def _told(self, text: str, lines: list[int]) -> str:
-        """One fault; a fresh draft has the same one in each of its columns."""
-        more = f" (and the same on {len(lines) - 1:,} more lines, up to {lines[-1]})"
-        return f"{self.filename}:{lines[0]}: {text}" + (more if len(lines) > 1 else "")
-
-
-def _few_each(alike: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
-    """Faults by line; those that many lines have are reported once."""
-    told = [
-        (text, each)
-        for text, lines in alike.items()
-        for each in ([lines] if len(lines) > SAME_FAULTS else [[line] for line in lines])
-    ]
-    return sorted(told, key=lambda fault: fault[1][0])
-
-
 @dataclass(frozen=True, slots=True)
 class _Table:
     """One table of the file, whose fields are checked as they are read."""
 
     values: dict[str, object]
     place: Place
-    faults: _Faults
+    faults: Faults
 
     def fault(self, name: str, message: str) -> None:
         self.faults.add((*self.place, name), message)
@@ -161,20 +136,15 @@ def parse_schema(text: str, filename: str) -> Schema:
         found = re.search(r"^(.*) \(at line (\d+), column \d+\)$", str(problem))
         rule, line = (found[1], found[2]) if found else (str(problem), str(text.count("\n") + 1))
         raise SchemaError((f"{filename}:{line}: not valid TOML: {rule}",)) from None
-    faults = _Faults(filename, find_lines(text))
+    faults = Faults(filename, find_lines(text))
     top = _Table(document, (), faults)
     top.refuse_unknown()
     columns, patterns, names = _read_columns(top)
-    form = top.get("format", str, needed=True)
-    if form not in (None, FORMAT, FIRST_FORMAT):
-        top.fault("format", f"format={form!r}: must be {FORMAT!r} or {FIRST_FORMAT!r}")
-    if form == FIRST_FORMAT:
-        if any(column.source for column in (*columns, *(one.template for one in patterns))):
-            top.fault("format", f"source: needs format={FORMAT!r}; run `adumbra schema upgrade` on it")
-        for name in set(document) & set(_NEW):
-            top.fault(name, f"{name}: needs format={FORMAT!r}; run `adumbra schema upgrade` on the file")
-    items = _read_items(top)
     declared, declared_by = _read_table(top, names, is_open=bool(patterns))
+    form = top.get("format", str, needed=True)
+    templates = [one.template for one in patterns]
+    _check_format(top, form, declared, named=any(one.source for one in (*columns, *templates)))
+    items = _read_items(top)
     for name, message in declared.faults():
         faults.add((name,) if name in ("columns", "items") else ("table", name), message)
     orders = _read_constraints(top)
@@ -200,7 +170,21 @@ def parse_schema(text: str, filename: str) -> Schema:
         header=declared.header,
         rules=tuple(rules),
         derived=tuple(derived),
+        person=declared.person,
     )
+
+
+def _check_format(top: _Table, form: str | None, declared: TableDeclaration, *, named: bool) -> None:
+    """Faults of the format: unknown, or older than what the file says."""
+    if form not in (None, FORMAT, FIRST_FORMAT):
+        top.fault("format", f"format={form!r}: must be {FORMAT!r} or {FIRST_FORMAT!r}")
+    if form != FIRST_FORMAT:
+        return
+    newer = {"source": named, "person": declared.person is not None}
+    for name in [name for name, is_there in newer.items() if is_there]:
+        top.fault("format", f"{name}: needs format={FORMAT!r}; run `adumbra schema upgrade` on it")
+    for name in set(top.values) & set(_NEW):
+        top.fault(name, f"{name}: needs format={FORMAT!r}; run `adumbra schema upgrade` on the file")
 
 
 def _read_listed(top: _Table, section: str, read: Callable[[dict[str, object]], T]) -> list[T]:
@@ -255,8 +239,22 @@ def _read_table(top: _Table, names: list[str], *, is_open: bool) -> tuple[TableD
         rows=table.get("rows", int),
         max_rows=MAX_ROWS if max_rows is None else max_rows,
         header=table.get("header", bool),
+        person=_read_person(table),
     )
     return declared, table.get("declared_by", str) or ""
+
+
+def _read_person(table: _Table) -> PersonSpec | None:
+    """Whose rows belong together; None where nothing of it is declared."""
+    if not any(name in table.values for name in _PERSON):
+        return None
+    column, most = (
+        table.get("person", str, needed=True),
+        table.get("max_rows_per_person", int, needed=True),
+    )
+    given = {name: word for name in _PERSON[2:] if (word := table.get(name, str)) is not None}
+    # A legal value stands in for a wrong one, which is a fault already.
+    return PersonSpec(column=column or "?", max_rows=1 if most is None else most, **given)
 
 
 def _read_items(top: _Table) -> ItemSpec | None:

@@ -15,6 +15,7 @@ from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
 NULL = "null"  # `missing = "null"`: an unreadable number stays missing in the release
 OWN_CATEGORY = "category"  # `missing = "category"`: whatever is unreadable gets a category of its own
 MAX_ROWS = 2**31
+MOST_ROWS_PER_PERSON = 2**20
 _PUBLIC = "declare what is publicly known, not what the data has"
 
 Missing = float | str | bool | None
@@ -161,11 +162,67 @@ def doubled(names: tuple[str, ...]) -> str:
     return ", ".join(repr(name) for name, times in Counter(names).items() if times > 1)
 
 
+class PersonBound(StrEnum):
+    """What happens to a person who has more rows than are used."""
+
+    KEEP = "keep"  # the rows with the smallest hash of id and content
+
+
+class NoPerson(StrEnum):
+    """What happens to rows without an id."""
+
+    DROP = "drop"
+    ONE_PERSON = "one-person"  # all of them together are one person's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonSpec:
+    """Whose rows belong together (`unit = "person"`), and how many of one person are used."""
+
+    column: str  # holds the ids; never released
+    max_rows: int
+    bound: str = PersonBound.KEEP.value
+    no_person: str = NoPerson.DROP.value
+
+    def facts(self) -> dict[str, object]:
+        """The declared fields, by their names in a schema file."""
+        return {
+            "person": self.column,
+            "max_rows_per_person": self.max_rows,
+            "bound": self.bound,
+            "no_person": self.no_person,
+        }
+
+    def faults(self, table: "TableDeclaration") -> list[Fault]:
+        """Every rule that is broken."""
+        found: list[Fault] = []
+        if not self.column or self.column in table.names:
+            rule = "must name the column of ids, which is not declared as a column: it is never released"
+            found.append(("person", f"person={self.column!r}: {rule}"))
+        if not 1 <= self.max_rows <= MOST_ROWS_PER_PERSON:
+            rule = f"must lie between 1 and {MOST_ROWS_PER_PERSON}"
+            found.append(("max_rows_per_person", f"max_rows_per_person={self.max_rows}: {rule}"))
+        for name, value, words in (
+            ("bound", self.bound, tuple(PersonBound)),
+            ("no_person", self.no_person, tuple(NoPerson)),
+        ):
+            if value not in words:
+                found.append((name, f"{name}={value!r}: must be {' or '.join(words)}"))
+        if table.unit is not Unit.PERSON:
+            rule = f"needs unit='person', not {str(table.unit)!r}; correct the unit, or remove it"
+            found.append(("person", f"person={self.column!r}: {rule}"))
+        if table.header is False:
+            rule = "a file without a line of names has no column of ids; give it names"
+            found.append(("header", f"header=false: {rule}"))
+        return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDeclaration:
     """What is declared of a table besides the rules of each column."""
 
     names: tuple[str, ...]
+    person: PersonSpec | None = None
     is_open: bool  # patterns wait for the data's names
     header: bool | None = None  # whether the first line of a CSV file holds names, if declared
     has_items: bool
@@ -197,6 +254,11 @@ class TableDeclaration:
         if self.header is False and self.is_open:
             rule = "a file without a line of names has none to match; list the columns, or use a range"
             found.append(("header", f"header=false: {rule}"))
+        if self.person is not None:
+            found += self.person.faults(self)
+        elif self.unit is Unit.PERSON:
+            rule = "declare the column of ids, and max_rows_per_person"
+            found.append(("person", f"person is absent: unit='person' needs it; {rule}"))
         if self.label is not None and self.label not in self.names and not self.is_open:
             found.append(("label", f"label={self.label!r}: is no column; name a declared one"))
         return found + self._row_faults()

@@ -17,7 +17,7 @@ import rfc8785
 
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import EXACT
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Neighbours, Reach, Unit
 from adumbra.schema.row_rules import Bound, Derived, Rule, bind
 from adumbra.schema.rules import (
     MAX_ROWS,
@@ -25,6 +25,7 @@ from adumbra.schema.rules import (
     Declaration,
     Kind,
     Order,
+    PersonSpec,
     TableDeclaration,
     order_faults,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "Kind",
     "Order",
     "Pattern",
+    "PersonSpec",
     "Rule",
     "Schema",
 ]
@@ -159,10 +161,12 @@ class Schema:
     header: bool | None = None  # CSV: the first line holds public names, or is a row; None: not declared
     rules: tuple[Rule, ...] = ()  # that every synthetic row keeps
     derived: tuple[Derived, ...] = ()  # columns of synthetic rows that are computed from the others
+    person: PersonSpec | None = None  # whose rows belong together, under unit=person
 
     def __post_init__(self) -> None:
         declared = TableDeclaration(
             names=self.names,
+            person=self.person,
             is_open=bool(self.patterns),
             has_items=self.items is not None,
             unit=self.unit,
@@ -202,6 +206,11 @@ class Schema:
         return self.rows if self.rows is not None else self.max_rows
 
     @property
+    def reach(self) -> Reach:
+        """How far one unit reaches into a sum over rows."""
+        return Reach(self.neighbours, 1 if self.person is None else self.person.max_rows)
+
+    @property
     def label_index(self) -> int | None:
         """The place of the label among the columns."""
         return self.names.index(self.label) if self.label is not None else None
@@ -211,6 +220,7 @@ class Schema:
         if not self.patterns:
             return self
         taken = {*self.names, *(one.name for one in self.derived)}
+        taken |= {self.person.column} if self.person is not None else set()
         inserted: dict[int, list[Column]] = {}
         for pattern in self.patterns:
             found = [
@@ -260,6 +270,12 @@ class Schema:
         head = html.escape(f"{self.neighbours} per {self.unit}, {self.width} columns")
         return f"<div><p>{head}</p><table>{rows}</table>{rest}</div>"
 
+    def by_row(self) -> "Schema":
+        """The same columns row by row, for tables without ids such as released ones."""
+        if self.person is None:
+            return self
+        return replace(self, unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, person=None)
+
     def require_closed(self) -> "Schema":
         """Refuse a schema whose patterns still wait for column names."""
         open_patterns = ", ".join(repr(pattern.match) for pattern in self.patterns)
@@ -281,6 +297,7 @@ class Schema:
         optional = {"rows": self.rows, "label": self.label, "declared_by": self.declared_by or None}
         optional |= {"header": self.header}
         given |= {name: value for name, value in optional.items() if value is not None}
+        given |= {} if self.person is None else self.person.facts()
         if self.items is not None:
             spec = self.items
             named = {"dictionary": spec.dictionary} if spec.dictionary is not None else {}
@@ -302,7 +319,8 @@ class Schema:
         """The first format that can say all this: a schema of the first keeps its digest."""
         templates = (pattern.template for pattern in self.patterns)
         named = any(column.source for column in (*self.columns, *templates))
-        return FORMAT if self.rules or self.derived or named else FIRST_FORMAT
+        newer = self.rules or self.derived or self.person or named
+        return FORMAT if newer else FIRST_FORMAT
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON (RFC 8785) of `facts`."""

@@ -56,6 +56,7 @@ def write_schema(schema: Schema) -> str:
     table |= {name: value for name, value in optional.items() if value is not None}
     table["max_rows"] = schema.max_rows
     table |= {} if schema.header is None else {"header": schema.header}
+    table |= {} if schema.person is None else schema.person.facts()
     parts = [f"format = {_value(FORMAT)}\n", _section("[table]", table)]
     if schema.items is not None:
         spec = schema.items

@@ -1,10 +1,11 @@
 """What a statistic is: a bounded, exact sum over rows that knows how far one person can move it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from adumbra.numerics import Ints
-from adumbra.relations import Neighbours
+from adumbra.numerics import Ints, product_upper
+from adumbra.relations import Neighbours, Reach
 
 RowsT_contra = TypeVar("RowsT_contra", contravariant=True)
 
@@ -31,4 +32,23 @@ class Statistic(Protocol[RowsT_contra]):
         """The total with a block's exact sum added in place."""
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
-        """How far one unit of privacy moves the whole sum."""
+        """How far a change of one row (or of one element) moves the whole sum.
+
+        Relations of persons have no value here: calibrate by `reach_sensitivity`.
+        """
+
+
+def reach_sensitivity(of_row: Callable[[Neighbours], Sensitivity], reach: Reach) -> Sensitivity:
+    """How far one unit moves a sum over rows, from how far one row does.
+
+    row, element          that of the row or element
+    add-remove-person     m times that of one row more or less
+    replace-person        m times the larger of one row replaced and one row more or less
+
+    Both are reached by m equal rows (persons.proof.md, of this function).
+    """
+    steps = [of_row(step) for step in reach.steps]
+    return Sensitivity(
+        l1=product_upper(float(reach.rows), max(step.l1 for step in steps)),
+        l2=product_upper(float(reach.rows), max(step.l2 for step in steps)),
+    )

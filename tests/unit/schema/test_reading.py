@@ -88,7 +88,7 @@ upper = 2
     for words in (
         "format='adumbra-schema/3': must be 'adumbra-schema/2' or 'adumbra-schema/1'",
         "neighbours is absent; declare replace-one, add-remove or one-element",
-        "unit='rows': must be row or element",
+        "unit='rows': must be row, element or person",
         "rows='x': must be a whole number",
         "label='q': is no column",
         "colour: is no field of [table]; known are unit, neighbours",

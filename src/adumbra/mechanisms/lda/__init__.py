@@ -14,7 +14,7 @@ LDA = Method(
     pictures=pictures,
     purpose="synthetic rows that keep class means and spread, to train a classifier",
     data="tables with a label",
-    neighbours="replace-one or add-remove",
+    neighbours="replace-one or add-remove, of rows or of persons",
 )
 
 __all__ = ["LDA", "LDAConfig"]

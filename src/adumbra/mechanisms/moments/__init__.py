@@ -13,7 +13,7 @@ MOMENTS = Method(
     pictures=pictures,
     purpose="synthetic rows of a mixed table or of item sets; the default, to be tried first",
     data="tables and item sets",
-    neighbours="replace-one or add-remove",
+    neighbours="replace-one or add-remove, of rows or of persons",
 )
 
 __all__ = ["MOMENTS", "MomentsConfig"]

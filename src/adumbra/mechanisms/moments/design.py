@@ -41,6 +41,8 @@ REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of 
 def design(config: MomentsConfig, schema: Schema) -> Design:
     """The rules: from the schema, the budget and a public (or guessed) number of rows."""
     require_row_unit(schema)
+    # For the rules alone, a person of m rows is about a row at epsilon / m.
+    config = replace(config, epsilon=config.epsilon / schema.reach.rows)
     schema.require_closed()
     count = schema.rows or config.expected_rows or ROWS_GUESS
     label, classes = label_of(schema)
@@ -97,7 +99,7 @@ def rough_mu(config: MomentsConfig) -> float:
 
 def require_row_unit(schema: Schema) -> None:
     """Rows are clipped, so one element is no unit here."""
-    if schema.unit is not Unit.ROW:
+    if schema.unit is Unit.ELEMENT:
         raise Unsupported(f"unit={schema.unit}: moments shortens whole rows; declare unit='row'")
 
 

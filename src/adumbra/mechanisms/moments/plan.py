@@ -32,8 +32,8 @@ from adumbra.postprocess.matrices import noise_edge
 from adumbra.postprocess.moments.design import Design
 from adumbra.privacy.conversion import mu_of, split_epsilon, split_mu
 from adumbra.privacy.guarantee import promise
-from adumbra.relations import Neighbours
 from adumbra.schema.schema import Schema
+from adumbra.statistics.base import reach_sensitivity
 from adumbra.statistics.histograms import Histograms
 from adumbra.statistics.moments import BlockGram, require_no_overflow
 
@@ -278,7 +278,7 @@ def calibrate_first(
     statistic: Histograms, schema: Schema, amount: float, *, is_pure: bool
 ) -> Calibrated:
     """The noise of histograms: one cell per histogram moves."""
-    bound, size = statistic.sensitivity(schema.neighbours), statistic.size
+    bound, size = reach_sensitivity(statistic.sensitivity, schema.reach), statistic.size
     if is_pure:
         return calibrate_laplace(bound.l1, amount, exponent=0, rounding=float(size))
     return calibrate_gaussian(bound.l2, amount, exponent=0, rounding=sqrt_upper(size))
@@ -288,7 +288,7 @@ def calibrate_gram(gram: BlockGram, schema: Schema, amount: float, *, is_pure: b
     """The noise of the Gram, on a grid that holds every sum that the schema allows."""
     require_no_overflow(gram.limit, schema.row_limit)
     bound, largest = (
-        gram.sensitivity(schema.neighbours),
+        reach_sensitivity(gram.sensitivity, schema.reach),
         float(schema.row_limit) * gram.limit / 4**ROW_BITS,
     )
     if is_pure:
@@ -303,7 +303,7 @@ def calibrate_gram(gram: BlockGram, schema: Schema, amount: float, *, is_pure: b
 def settle(config: MomentsConfig, schema: Schema) -> Settled[MomentsConfig, Parts]:
     """Every public decision: cells, shares of the budget, noise; refuses what has no proof."""
     require_magnitudes(schema)
-    if schema.neighbours is Neighbours.ADD_REMOVE:
+    if not schema.neighbours.rows_are_public:
         rows_to_draw(config, None)
     decided, is_pure = design(config, schema), config.delta == 0
     histograms, lengths = Histograms(cells=decided.cells), Histograms(cells=(RADIUS_CELLS,))

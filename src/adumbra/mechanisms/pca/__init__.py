@@ -14,7 +14,7 @@ PCA = Method(
     pictures=pictures,
     purpose="the main directions of a table, and each row in them, noisy, or synthetic rows",
     data="tables",
-    neighbours="replace-one; with -o output=sample add-remove as well",
+    neighbours="replace-one; with -o output=sample add-remove and persons as well",
 )
 
 __all__ = ["PCA", "PCAConfig"]

@@ -11,7 +11,6 @@ from adumbra.mechanisms.pca.config import PCAConfig, budget_parts, idle_options
 from adumbra.mechanisms.pca.forecast import moment_expectations, row_expectations
 from adumbra.mechanisms.pca.rows import ROWS
 from adumbra.privacy.guarantee import promise
-from adumbra.relations import Neighbours
 from adumbra.schema.schema import Schema
 
 METHOD = "pca"
@@ -22,10 +21,10 @@ def settle(config: PCAConfig, schema: Schema) -> Settled[PCAConfig, MomentParts]
     refuse_idle(config, idle_options(config))
     require_rows_unit(schema, "PCA publishing")
     require_magnitudes(schema)
-    if schema.neighbours is Neighbours.ADD_REMOVE and config.output == "rows":
+    if not schema.neighbours.rows_are_public and config.output == "rows":
         raise Unsupported(
-            "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one, "
-            "or use output=sample"
+            f"neighbours={schema.neighbours}: a row-by-row release shows the number of rows; declare "
+            "replace-one, or use output=sample"
         )
     schema.require_filled("PCA publishing")
     encoder = Encoder(replace(schema, label=None))

@@ -83,7 +83,12 @@ class RowSpace:
 
 def row_space(schema: Schema, row_norm: float | None) -> RowSpace:
     """The space of a schema's rows; refuses what has no proof."""
-    if schema.neighbours is Neighbours.ADD_REMOVE:
+    if schema.unit is Unit.PERSON:
+        raise Unsupported(
+            "unit=person: a row-by-row release shows how many rows somebody has; use moments, "
+            "ron-gauss, lda, pca with output=sample, or top-k"
+        )
+    if not schema.neighbours.rows_are_public:
         raise Unsupported(
             "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one"
         )

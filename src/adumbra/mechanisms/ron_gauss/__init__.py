@@ -14,7 +14,7 @@ RON_GAUSS = Method(
     pictures=pictures,
     purpose="synthetic rows of one Gaussian, of one per class, or with a numeric target",
     data="tables",
-    neighbours="replace-one or add-remove",
+    neighbours="replace-one or add-remove, of rows or of persons",
 )
 
 __all__ = ["RON_GAUSS", "RONGaussConfig"]

@@ -40,7 +40,7 @@ class Parts:
 
 def settle(config: RONGaussConfig, schema: Schema) -> Settled[RONGaussConfig, Parts]:
     """The public shape of the model and every noise scale, before anything is read."""
-    if schema.unit is not Unit.ROW:
+    if schema.unit is Unit.ELEMENT:
         raise Unsupported(f"unit={schema.unit}: RON-Gauss clips whole rows; declare unit='row'")
     refuse_idle(config, _idle_options(config))
     require_magnitudes(schema, config.row_norm)

@@ -12,7 +12,8 @@ from adumbra.mechanisms.base import Calibrated, Noise, calibrate_gaussian, calib
 from adumbra.numerics import ROW_BITS, Array, Ints, round_up, sqrt_upper
 from adumbra.postprocess.ron_gauss.space import CONSTANT, INTERCEPT, TARGET, Deviations, Space
 from adumbra.privacy.conversion import mu_of, split_epsilon, split_mu
-from adumbra.statistics.base import Sensitivity
+from adumbra.relations import Neighbours
+from adumbra.statistics.base import Sensitivity, reach_sensitivity
 from adumbra.statistics.class_sums import CountedGram, CountedSum, SpreadSum, labelled_gram_l1
 from adumbra.statistics.moments import UNIT_LIMIT, Gram, frobenius_weights, require_no_overflow
 
@@ -68,12 +69,17 @@ def second_statistic(space: Space) -> Second:
 
 def second_sensitivity(space: Space) -> Sensitivity:
     """The statistic's own, with the tighter L1 of a labelled Gram where there is a target."""
-    bound = second_statistic(space).sensitivity(space.neighbours)
-    if space.mode != "supervised":
-        return bound
+    statistic = second_statistic(space)
     target, constant = TARGET / 2**ROW_BITS, INTERCEPT / 2**ROW_BITS
-    l1 = labelled_gram_l1(space.components, target, constant, space.neighbours)
-    return Sensitivity(l1=min(bound.l1, l1), l2=bound.l2)
+
+    def of_row(neighbours: Neighbours) -> Sensitivity:
+        bound = statistic.sensitivity(neighbours)
+        if space.mode != "supervised":
+            return bound
+        l1 = labelled_gram_l1(space.components, target, constant, neighbours)
+        return Sensitivity(l1=min(bound.l1, l1), l2=bound.l2)
+
+    return reach_sensitivity(of_row, space.reach)
 
 
 def gram_width(space: Space) -> int:
@@ -158,7 +164,8 @@ def scales(space: Space, budget: Budget) -> Scales:
     for purpose, amount in budget.parts().items():
         if purpose == "mean":
             statistic = mean_statistic(space)
-            bound, exponent = statistic.sensitivity(space.neighbours), statistic.exponent
+            bound = reach_sensitivity(statistic.sensitivity, space.reach)
+            exponent = statistic.exponent
             coordinates = float(statistic.zero().size)
             square = coordinates
         elif isometric:

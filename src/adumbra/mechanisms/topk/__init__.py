@@ -14,7 +14,7 @@ TOP_K = Method(
     pictures=pictures,
     purpose="the k most frequent items, with noisy counts",
     data="item sets",
-    neighbours="replace-one or add-remove",
+    neighbours="replace-one or add-remove, of rows or of persons",
 )
 
 __all__ = ["TOP_K", "Algorithm", "TopKConfig"]

@@ -12,7 +12,7 @@ from adumbra.mechanisms import fields
 from adumbra.mechanisms.fields import option, settle_fields
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
 from adumbra.privacy.guarantee import PrivacyGuarantee, promise, require_budget
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Neighbours, Reach, Unit
 from adumbra.schema.schema import Schema
 
 FINEST_SHARE = 2**28  # the largest k / epsilon and max_length / epsilon: noise stays within 2^40 units
@@ -140,10 +140,17 @@ def guarantee_of(config: TopKConfig, schema: Schema) -> PrivacyGuarantee:
     """What the release promises, after the checks on the schema."""
     if schema.items is None:
         raise InvalidInput("items: top-k counts item sets; declare [items] in the schema")
-    if schema.unit is not Unit.ROW:  # truncation moves a row's other items, so an element has no proof
-        raise Unsupported(f"unit={schema.unit}: top-k protects whole rows; use unit='row'")
+    if schema.unit is Unit.ELEMENT:  # truncation moves a row's other items, so an element has no proof
+        raise Unsupported("unit=element: top-k protects whole rows; use unit='row'")
     require(
         config.k <= schema.width, f"k={config.k}: there are {schema.width} items; ask for fewer of them"
+    )
+    most = max(config.k, config.max_length if config.length is None else config.length)
+    rows = schema.reach.rows
+    require(
+        most * rows / config.epsilon <= FINEST_SHARE,
+        f"max_rows_per_person={rows}, epsilon={config.epsilon}: {rows} x {most} / epsilon must be at "
+        "most 2^28; declare fewer rows per person, or raise epsilon",
     )
     return promise(config.epsilon, config.delta, schema.unit, schema.neighbours)
 
@@ -167,6 +174,9 @@ def budget_of(config: TopKConfig) -> dict[Step, float]:
     return amounts
 
 
-def score_range(neighbours: Neighbours) -> int:
-    """The spread of the changes of two counts: 1 if all move one way (add-remove), 2 if not."""
-    return 1 if neighbours is Neighbours.ADD_REMOVE else 2
+def score_range(reach: Reach) -> int:
+    """The spread of the changes of two counts: 1 if all move one way (add-remove), 2 if not.
+
+    m times that for a person of m rows.
+    """
+    return reach.rows * (1 if reach.steps == (Neighbours.ADD_REMOVE,) else 2)

@@ -14,6 +14,7 @@ Proof       counting.proof.md, of `choose_length`, `noisy_counts` and `lattice_b
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice
 from adumbra.privacy import noise
 from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
 from adumbra.privacy.grant import Grant
-from adumbra.relations import Neighbours
+from adumbra.relations import Neighbours, Reach
+from adumbra.statistics.base import reach_sensitivity
 from adumbra.statistics.counts import Norm, TruncatedCounts, count_sensitivity
 
 WIDEST = 32  # bits: noise is at most about 2^32 units wide, so weights get coarser as noise gets wider
@@ -75,9 +77,9 @@ def lattice_bits(scale: float) -> int:
     return min(ROW_BITS, max(0, WIDEST - math.frexp(scale)[1]))
 
 
-def count_noise(length: int, amount: float, neighbours: Neighbours, *, norm: Norm) -> CountNoise:
+def count_noise(length: int, amount: float, reach: Reach, *, norm: Norm) -> CountNoise:
     """Noise for rows cut to `length`: L1 and Laplace for epsilon, L2 and Gaussian for mu."""
-    moved = count_sensitivity(length, neighbours)
+    moved = reach_sensitivity(partial(count_sensitivity, length), reach)
     if norm is Norm.L1:
         sensitivity, scale = moved.l1, laplace_scale(moved.l1, amount)
     else:
@@ -87,16 +89,16 @@ def count_noise(length: int, amount: float, neighbours: Neighbours, *, norm: Nor
     )
 
 
-def length_targets(width: int, longest: int, amount: float, neighbours: Neighbours, norm: Norm) -> Array:
+def length_targets(width: int, longest: int, amount: float, reach: Reach, norm: Norm) -> Array:
     """T(1), ..., T(longest), from public numbers."""
-    rows = 1 if neighbours is Neighbours.ADD_REMOVE else 2
+    rows, width = 1 if reach.steps == (Neighbours.ADD_REMOVE,) else 2, width * reach.rows
     if norm is Norm.L1:
         return np.full(longest, rows * width / amount)
     roots = np.sqrt(2 * math.pi * np.arange(1, longest + 1, dtype=np.float64))
     return np.asarray(width * math.sqrt(rows) / (amount * roots))
 
 
-def choose_length(tail: Ints, targets: Array, epsilon: float, compare: Compare) -> int:
+def choose_length(tail: Ints, targets: Array, epsilon: float | Fraction, compare: Compare) -> int:
     """The first length whose noisy tail is below its target, else the longest; costs epsilon.
 
     Half of it goes to the threshold (0, so it is pure noise) and half to the one stop.

@@ -65,7 +65,7 @@ def plan_lattice(epsilon: float, k: int, width: int, spread: int) -> JointLattic
 
 def joint(run: Run) -> Chosen:
     """A sequence of k columns by the joint exponential mechanism."""
-    public = plan_lattice(run.budget[Step.SELECT], run.k, run.width, score_range(run.neighbours))
+    public = plan_lattice(run.budget[Step.SELECT], run.k, run.width, score_range(run.reach))
     counts = exact_counts(run)
 
     def draw() -> Ints:

@@ -64,7 +64,7 @@ def gumbel(run: Run) -> Chosen:
     if run.is_pure:
         return em(run)
     epsilon0 = gumbel_epsilon0(run.budget[Step.SELECT], run.k)
-    scale = gumbel_scale(score_range(run.neighbours), epsilon0)
+    scale = gumbel_scale(score_range(run.reach), epsilon0)
     key = run.grant.key(Step.SELECT)
     return Chosen(columns=gumbel_top_k(Lattice(exact_counts(run), 0), scale, run.k, key))
 
@@ -145,7 +145,7 @@ def zones(noisy: NoisyCounts, k: int) -> tuple[Ints, Ints]:
 
 def exponential(run: Run, exact: Ints, rounds: int) -> Ints:
     """Places of `rounds` columns drawn without return, weight exp(epsilon f / (g rounds))."""
-    scale = fraction_upper(score_range(run.neighbours) * rounds / Fraction(run.budget[Step.SELECT]))
+    scale = fraction_upper(score_range(run.reach) * rounds / Fraction(run.budget[Step.SELECT]))
     return gumbel_top_k(Lattice(exact, 0), scale, rounds, run.grant.key(Step.SELECT))
 
 
@@ -170,7 +170,7 @@ def filled(accepted: Ints, order: Ints, k: int) -> Ints:
 
 def _comparing(run: Run) -> Fraction:
     """Epsilon of the comparisons; halved where values may move both ways."""
-    return Fraction(run.budget[Step.SELECT]) / score_range(run.neighbours)
+    return Fraction(run.budget[Step.SELECT]) / score_range(run.reach)
 
 
 def _facts(noisy: NoisyCounts) -> dict[str, object]:

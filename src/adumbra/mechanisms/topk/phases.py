@@ -7,6 +7,7 @@ Proof       counting.proof.md (what is summed and noised), methods.proof.md (wha
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from adumbra.mechanisms.topk.svt import comparing
 from adumbra.mechanisms.topk.zone import zone_source
 from adumbra.numerics import Ints
 from adumbra.privacy.grant import Grant
-from adumbra.relations import Neighbours
+from adumbra.relations import Reach
 from adumbra.statistics.counts import ItemCounts, Norm, Stacked, item_rows
 from adumbra.statistics.lengths import LengthHistogram, tail_counts
 
@@ -39,7 +40,7 @@ class Run:
     source: Source
     engine: Engine
     grant: Grant
-    neighbours: Neighbours
+    reach: Reach
     width: int
     k: int  # at most the width
     length: int | None
@@ -86,15 +87,15 @@ def scanned(run: Run, scan: Step, count: Step, width: int, histogram: Ints) -> i
     tail = tail_counts(histogram)
     return choose_length(
         tail,
-        length_targets(width, len(tail), run.budget[count], run.neighbours, run.norm),
-        run.budget[scan],
+        length_targets(width, len(tail), run.budget[count], run.reach, run.norm),
+        Fraction(run.budget[scan]) / run.reach.rows,
         comparing(run.grant, scan),
     )
 
 
 def counted(run: Run, count: Step, length: int) -> NoisyCounts:
     """Noisy counts of all columns of the run, rows cut to a length; one pass."""
-    calibrated = count_noise(length, run.budget[count], run.neighbours, norm=run.norm)
+    calibrated = count_noise(length, run.budget[count], run.reach, norm=run.norm)
     statistic = truncated(run.width, calibrated)
     exact = run.engine.fold(run.source, item_rows, statistic, stage=STAGES.get(count, "count"))
     return noisy_counts(exact, calibrated, run.grant, count)

@@ -99,13 +99,13 @@ def _count_errors(config: TopKConfig, schema: Schema, budget: dict[Step, float])
 
 def _counting(config: TopKConfig, schema: Schema, amount: float, length: int) -> CountNoise:
     norm = Norm.L1 if config.is_pure else Norm.L2
-    return count_noise(min(length, schema.width), amount, schema.neighbours, norm=norm)
+    return count_noise(min(length, schema.width), amount, schema.reach, norm=norm)
 
 
 def _noise_of(step: Step, config: TopKConfig, schema: Schema, amount: float) -> list[Noise]:
     """What a step draws."""
     if step in (Step.LENGTH, Step.ZONE_LENGTH):
-        return _scan_noise(step, amount)
+        return _scan_noise(step, amount, schema)
     if step is Step.SELECT:
         return _select_noise(config, schema, amount, None)
     return [_count_noise(step, config, schema, amount)]
@@ -138,20 +138,20 @@ def settled_noise(
         elif step is Step.SELECT:
             noise += _select_noise(config, schema, amount, rounds)
         elif step is Step.LENGTH or Step.ZONE_COUNTS in counted:
-            noise += _scan_noise(step, amount)
+            noise += _scan_noise(step, amount, schema)
     return tuple(noise)
 
 
-def _scan_noise(step: Step, amount: float) -> list[Noise]:
+def _scan_noise(step: Step, amount: float, schema: Schema) -> list[Noise]:
     """The length scan: half for the threshold, half for the stop; the same for either relation."""
-    schedule = sparse(Fraction(amount), 1, threshold_share=Fraction(1, 2))
-    return _comparisons(step, schedule.threshold, schedule.column)
+    schedule = sparse(Fraction(amount) / schema.reach.rows, 1, threshold_share=Fraction(1, 2))
+    return _comparisons(step, schedule.threshold, schedule.column, schema)
 
 
 def _select_noise(config: TopKConfig, schema: Schema, amount: float, rounds: int | None) -> list[Noise]:
     """The noise of a selection of k or fewer; where it follows labels, that of the first comparison."""
     k = config.k if rounds is None else rounds
-    spread = score_range(schema.neighbours)
+    spread = score_range(schema.reach)
     if k == 0:
         return []
     if config.chosen is Algorithm.JOINT:
@@ -159,22 +159,22 @@ def _select_noise(config: TopKConfig, schema: Schema, amount: float, rounds: int
         return [_gumbel(DEPTH, scale, 2 * spread), _gumbel(RANK, 1.0, 0), _gumbel(COLUMN, 1.0, 0)]
     if config.chosen is Algorithm.SVT:
         plain = sparse(Fraction(amount) / spread, k, threshold_share=SVT_THRESHOLD)
-        return _comparisons(Step.SELECT, plain.threshold, plain.column)
+        return _comparisons(Step.SELECT, plain.threshold, plain.column, schema)
     if config.chosen is Algorithm.TPS_PFM:
         opening = blocks(Fraction(amount) / spread, k)
-        return _comparisons(Step.SELECT, opening.threshold, opening.column)
+        return _comparisons(Step.SELECT, opening.threshold, opening.column, schema)
     if config.is_pure:
         return [_gumbel(Step.SELECT, fraction_upper(spread * k / Fraction(amount)), spread)]
     return [_gumbel(Step.SELECT, gumbel_scale(spread, gumbel_epsilon0(amount, k)), spread)]
 
 
-def _comparisons(step: Step, threshold: Fraction, column: Fraction) -> list[Noise]:
+def _comparisons(step: Step, threshold: Fraction, column: Fraction, schema: Schema) -> list[Noise]:
     return [
         Noise(
             purpose=purpose,
             distribution="laplace",
             scale=fraction_upper(1 / epsilon),
-            sensitivity=1.0,
+            sensitivity=float(schema.reach.rows),
             grid=2.0**HALVES,
         )
         for purpose, epsilon in ((marker(step), threshold), (step, column))

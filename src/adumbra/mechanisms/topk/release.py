@@ -59,7 +59,7 @@ def prepare_run(
         source=source if is_one_pass else KeptSource(source),
         engine=engine,
         grant=grant,
-        neighbours=settled.schema.neighbours,
+        reach=settled.schema.reach,
         width=source.width,
         k=config.k,
         length=config.length,

@@ -7,7 +7,7 @@ from typing import Literal
 from adumbra.errors import require
 from adumbra.matrices import ProjectionMatrix, clip_radius, orthonormal_matrix
 from adumbra.numerics import ROW_BITS
-from adumbra.relations import Neighbours
+from adumbra.relations import Neighbours, Reach
 from adumbra.schema.layout import Layout
 from adumbra.schema.schema import Schema
 
@@ -45,6 +45,11 @@ class Space:
     def neighbours(self) -> Neighbours:
         """The schema's relation."""
         return self.layout.schema.neighbours
+
+    @property
+    def reach(self) -> Reach:
+        """How far one unit reaches into the sums."""
+        return self.layout.schema.reach
 
     @property
     def classes(self) -> int | None:

@@ -117,11 +117,22 @@ def _require_alike(child: Population, parent: Population) -> None:
         raise Unsupported(
             f"population={child.name}: counts {child.unit}/{child.neighbours}, its parent {parent.name} "
             f"{parent.unit}/{parent.neighbours}; register it with the parent's unit and relation"
+            + _unlike(child.unit, parent.unit)
         )
     if child.currency is Currency.GAUSSIAN and parent.currency is Currency.PURE:
         raise Unsupported(
             f"population={child.name}: has a delta, its parent {parent.name} is pure; register none"
         )
+
+
+def _unlike(one: Unit, other: Unit) -> str:
+    """Why a release of rows cannot be charged to persons, nor the other way round."""
+    if Unit.PERSON not in (one, other) or one is other:
+        return ""
+    return (
+        ": a person may have any number of rows, so what hides one row says nothing of a person; "
+        "declare unit='person' in the schema, or register the same people apart and quote both"
+    )
 
 
 def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int]:
@@ -132,6 +143,7 @@ def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int
         raise Unsupported(
             f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered "
             f"for {people.unit}/{people.neighbours}; unlike guarantees do not add"
+            + _unlike(guarantee.unit, people.unit)
         )
     return [cost(guarantee, account.population) for account in accounts]
 

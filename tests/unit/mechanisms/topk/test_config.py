@@ -6,7 +6,7 @@ from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.topk import Algorithm, TopKConfig
 from adumbra.mechanisms.topk.config import SHARES, Step, budget_of, guarantee_of, score_range
 from adumbra.privacy.conversion import mu_of, pure_to_mu
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Neighbours, Reach, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 from adumbra.workflow import plan
 
@@ -83,8 +83,8 @@ def test_the_schema_must_hold_sets_of_rows():
 
 
 def test_score_range_by_relation():
-    assert score_range(Neighbours.ADD_REMOVE) == 1
-    assert score_range(Neighbours.REPLACE_ONE) == 2
+    assert score_range(Reach(Neighbours.ADD_REMOVE)) == 1
+    assert score_range(Reach(Neighbours.REPLACE_ONE)) == 2
 
 
 @pytest.mark.parametrize("method", PURE)

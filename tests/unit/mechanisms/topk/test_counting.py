@@ -10,7 +10,7 @@ from adumbra.mechanisms.topk.svt import AHEAD, blocks, drawing, label_columns, s
 from adumbra.numerics import Lattice
 from adumbra.privacy import noise
 from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant
-from adumbra.relations import Neighbours
+from adumbra.relations import Neighbours, Reach
 from adumbra.statistics.counts import Norm
 from support.topk import float_draw
 
@@ -31,9 +31,9 @@ def test_without_noise_the_scan_stops_where_the_tail_meets_its_target():
 
 def test_targets_are_the_derivative_of_the_noise():
     for relation, rows in ((Neighbours.ADD_REMOVE, 1), (Neighbours.REPLACE_ONE, 2)):
-        flat = length_targets(100, 4, 0.5, relation, Norm.L1)
+        flat = length_targets(100, 4, 0.5, Reach(relation), Norm.L1)
         assert flat.tolist() == [rows * 200.0] * 4
-        falling = length_targets(100, 4, 0.5, relation, Norm.L2)
+        falling = length_targets(100, 4, 0.5, Reach(relation), Norm.L2)
         for m in range(1, 5):
 
             def noise_error(theta, rows=rows):
@@ -53,7 +53,7 @@ def test_wide_noise_coarsens_the_weights_beforehand():
 @pytest.mark.parametrize("norm", list(Norm))
 def test_stated_deviation_is_that_of_the_law(norm):
     for length, amount in ((1, 1e-3), (3, 0.2), (50, 5.0), (1, 900.0)):
-        calibrated = count_noise(length, amount, Neighbours.ADD_REMOVE, norm=norm)
+        calibrated = count_noise(length, amount, Reach(Neighbours.ADD_REMOVE), norm=norm)
         steps = np.arange(-200_000, 200_001) if calibrated.scale / calibrated.grid < 9000 else None
         if norm is Norm.L2:
             assert calibrated.deviation == pytest.approx(calibrated.scale, rel=1e-3)

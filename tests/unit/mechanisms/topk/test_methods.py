@@ -13,7 +13,7 @@ from adumbra.mechanisms.topk.methods import filled, midway, pfm, zones
 from adumbra.mechanisms.topk.release import prepare_run
 from adumbra.numerics import Lattice
 from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant
-from adumbra.relations import Neighbours
+from adumbra.relations import Neighbours, Reach
 from adumbra.statistics.counts import Norm
 from adumbra.workflow import plan
 from support.methods import settled_on
@@ -137,7 +137,7 @@ def test_all_counts_hold_every_column_once():
 
 
 def noisy(values, scale):
-    calibrated = count_noise(1, 1 / scale, Neighbours.ADD_REMOVE, norm=Norm.L1)
+    calibrated = count_noise(1, 1 / scale, Reach(Neighbours.ADD_REMOVE), norm=Norm.L1)
     units = (np.array(values) * 2**calibrated.bits).astype(np.int64)
     return NoisyCounts(lattice=Lattice(units, -calibrated.bits), noise=calibrated)
 

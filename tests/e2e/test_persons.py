@@ -1,0 +1,165 @@
+"""Releases that hide a whole person: every summing method, one account, nothing that shows a count."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import adumbra
+from adumbra.errors import Unsupported
+from adumbra.mechanisms.lda import LDAConfig
+from adumbra.mechanisms.moments import MomentsConfig
+from adumbra.mechanisms.pca import PCAConfig
+from adumbra.mechanisms.projection import DPProConfig, JLLaplaceConfig
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
+from adumbra.mechanisms.topk import TopKConfig
+from adumbra.privacy.ledger import Population, create_ledger
+from adumbra.relations import Neighbours, Unit
+from adumbra.schema.rules import PersonSpec
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+
+SECRET_IDS = [f"Zebedee-{number}" for number in range(40)]
+
+
+def schema_of(relation=Neighbours.REPLACE_PERSON, most=2):
+    return Schema(
+        columns=(
+            Column(name="price", kind=Kind.NUMBER, lower=0.0, upper=10.0),
+            Column(name="units", kind=Kind.INTEGER, lower=0, upper=20),
+            Column(name="night", kind=Kind.BOOLEAN),
+        ),
+        label="night",
+        unit=Unit.PERSON,
+        neighbours=relation,
+        person=PersonSpec(column="customer", max_rows=most),
+    )
+
+
+def set_schema():
+    spec = PersonSpec(column="customer", max_rows=2)
+    return replace(schema_of(), columns=(), label=None, items=ItemSpec(upper=9), person=spec)
+
+
+def lines(rows=211, seed=0):
+    rng = np.random.default_rng(seed)
+    return pa.table({
+        "customer": rng.choice(SECRET_IDS, rows), "price": rng.uniform(0, 10, rows),
+        "units": rng.integers(0, 21, rows), "night": rng.random(rows) < 0.5,
+    })  # fmt: skip
+
+
+def baskets(rows=113):
+    rng = np.random.default_rng(1)
+    items = [np.flatnonzero(rng.random(10) < 0.3).tolist() for _ in range(rows)]
+    return pa.table(
+        {"items": pa.array(items, pa.list_(pa.int64())), "customer": rng.choice(SECRET_IDS, rows)}
+    )
+
+
+@pytest.fixture
+def book(tmp_path):
+    with create_ledger(tmp_path / "ledger.db") as ledger:
+        ledger.register(Population("shop", Unit.PERSON, Neighbours.REPLACE_PERSON, 20.0, 1e-5))
+        yield ledger
+
+
+CONFIGS = {
+    "moments": MomentsConfig(epsilon=1.0, synthetic_rows=20),
+    "ron-gauss": RONGaussConfig(epsilon=1.0, n_components=2, expected_rows=100),
+    "lda": LDAConfig(epsilon=1.0, delta=0.0),
+    "pca": PCAConfig(n_components=1, epsilon=1.0, output="sample"),
+    "top-k": TopKConfig(k=3, epsilon=1.0, delta=0.0),
+}
+
+
+@pytest.mark.parametrize("method", CONFIGS)
+def test_every_summing_method_releases(method, book, tmp_path):
+    data, schema = (baskets(), set_schema()) if method == "top-k" else (lines(), schema_of())
+    out = tmp_path / "out"
+    release = adumbra.release(
+        data, CONFIGS[method], schema=schema, ledger=book, population="shop", out=out
+    )
+    assert "One whole person is protected" in release.card["unit"]["sentence"]
+    assert release.card["public_inputs"]["schema"]["max_rows_per_person"] == 2
+    assert "rows" not in release.card["public_inputs"]["schema"]
+    assert not any("number of rows" in text for text in release.card["public_inputs"]["unprotected"])
+    adumbra.verify(out)  # raises where the card does not say what its guarantee does
+    for file in out.rglob("*"):
+        if file.is_file():
+            assert b"Zebedee" not in file.read_bytes()
+    row = (
+        schema.by_row()
+        if method == "top-k"
+        else replace(schema.by_row(), neighbours=Neighbours.REPLACE_ONE)
+    )
+    scales = [
+        [noise.scale for noise in adumbra.plan(CONFIGS[method], declared).noise]
+        for declared in (schema, row)
+    ]
+    assert all(person >= 1.9 * single for person, single in zip(*scales, strict=False))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        DPProConfig(n_components=1, epsilon=1.0),
+        JLLaplaceConfig(n_components=1, epsilon=1.0),
+        PCAConfig(n_components=1, epsilon=1.0),
+    ],
+)
+def test_row_by_row_methods_are_refused_before_the_charge(config, book, tmp_path):
+    with pytest.raises(Unsupported, match="shows"):
+        adumbra.release(
+            lines(), config, schema=schema_of(), ledger=book, population="shop", out=tmp_path / "o"
+        )
+    assert not book.show("shop")[0].entries
+
+
+def test_releases_with_different_bounds_add_up_and_rows_are_refused(book, tmp_path):
+    config = CONFIGS["lda"]
+    for number, most in enumerate((1, 4)):
+        schema = schema_of(most=most)
+        adumbra.release(
+            lines(), config, schema=schema, ledger=book, population="shop", out=tmp_path / f"{number}"
+        )
+    entries = len(book.show("shop")[0].entries)
+    assert entries == 2
+    with pytest.raises(Unsupported, match="a person may have any number of rows"):
+        adumbra.release(
+            lines(),
+            config,
+            schema=replace(schema_of().by_row(), neighbours=Neighbours.REPLACE_ONE),
+            ledger=book,
+            population="shop",
+            out=tmp_path / "rows",
+        )
+    child = Population("night", Unit.ROW, Neighbours.REPLACE_ONE, 1.0, 1e-6, parent="shop")
+    with pytest.raises(Unsupported, match="a person may have any number of rows"):
+        book.register(child)
+    assert len(book.show("shop")[0].entries) == entries
+
+
+def test_nothing_shows_how_many_rows_there_are(book, tmp_path):
+    """Three times the rows of the same persons, beyond the bound: the same words and files."""
+    table = lines()
+    many = pa.concat_tables([table, table, table])
+    sizes, cards = [], []
+    for number, data in enumerate((table, many)):
+        pq.write_table(data, tmp_path / f"{number}.parquet")
+        seen = []
+        engine = adumbra.LocalEngine(progress=lambda *shown, seen=seen: seen.append(shown))
+        out = tmp_path / f"out{number}"
+        config = MomentsConfig(epsilon=1.0, synthetic_rows=20)
+        adumbra.release(
+            tmp_path / f"{number}.parquet", config, schema=schema_of(), ledger=book, population="shop",
+            out=out, engine=engine,
+        )  # fmt: skip
+        assert {shown[1:] for shown in seen} == {(0, None)}
+        card = json.loads((out / "card.json").read_text())
+        cards.append({key: card[key] for key in ("public_inputs", "mechanisms", "accuracy", "notes")})
+        sizes.append(sorted(path.name for path in out.rglob("*")))
+    assert cards[0] == cards[1]
+    assert sizes[0] == sizes[1]
