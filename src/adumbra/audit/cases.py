@@ -52,13 +52,14 @@ from adumbra.relations import Neighbours
 from adumbra.schema.schema import ItemSpec, Kind, Schema
 
 DELTA = 1e-6
+LABELS = ("left-out", "public", "randomised")
 
 # What is attacked: every value of these fields, under every relation and currency that its `plan` takes.
 # A field that is not here acts after the noise, or sets a public size; a test sorts every field of every
 # config of the product into one of the two.
 CHOICES: Mapping[type, Mapping[str, tuple[object, ...]]] = {
-    DPProConfig: {"family": FAMILIES},
-    JLLaplaceConfig: {"family": FAMILIES},
+    DPProConfig: {"family": FAMILIES, "label": LABELS},
+    JLLaplaceConfig: {"family": FAMILIES, "label": LABELS},
     RONGaussConfig: {
         "mode": ("unsupervised", "supervised", "gmm"),
         "centring": ("private", "public"),
@@ -120,6 +121,7 @@ def _projections(epsilon: float, delta: float) -> list[Case]:
         Case(name="jl-laplace/element", config=pure, schema=element, tables=cells),
         Case(name="jl-laplace/row", config=short, schema=row, tables=anywhere),
         *_projected_kinds(gauss, pure),
+        *_projected_labels(gauss, pure),
     ]
 
 
@@ -146,6 +148,27 @@ def _projected_kinds(gauss: DPProConfig, pure: JLLaplaceConfig) -> list[Case]:
         ("jl-laplace/row/items", secret, sets, all_ways),
     )
     return [Case(name=n, config=c, schema=s, tables=t) for n, c, s, t in made]
+
+
+def _projected_labels(gauss: DPProConfig, pure: JLLaplaceConfig) -> list[Case]:
+    """A label beside projected rows: one feature changes, or a randomised label itself."""
+    classed = replace(labelled(REPLACE), unit=ELEMENT, neighbours=Neighbours.ONE_ELEMENT)
+    features = tuple(
+        replaced(classed, 3, np.append(-unit, 0.0), np.append(unit, 0.0)) for unit in np.eye(WIDTH)
+    )
+    middle = np.zeros(WIDTH)
+    label = replaced(classed, 3, np.append(middle, 0.0), np.append(middle, 2.0))
+    made: list[Case] = []
+    for method, config in (("dppro", gauss), ("jl-laplace", pure)):
+        name = f"{method}/element/"
+        public, random = replace(config, label="public"), replace(config, label="randomised")
+        made += [
+            Case(name=f"{name}public-label", config=public, schema=classed, tables=features),
+            Case(
+                name=f"{name}randomised-label", config=random, schema=classed, tables=(*features, label)
+            ),
+        ]
+    return made
 
 
 def _secret_matrix(config: JLLaplaceConfig, schema: Schema) -> ProjectionMatrix:
@@ -195,7 +218,7 @@ def _ron_gauss(epsilon: float, delta: float) -> list[Case]:
             targets = tuple(added(target, MANY, np.append(row, 1.0)) for row in (equal, corner))
         made: list[tuple[str, Schema, tuple[Tables, ...], dict[str, Any]]] = [
             ("private", rows, pairs, {}),
-            ("public", rows, pairs, {"centring": "public"}),
+            ("public", rows, pairs, {"centring": "public", "mean_share": None}),
             ("normalise", rows, pairs, {"rescale": "normalise"}),
             ("columns", rows, pairs, {"output": "columns"}),
             ("mixture", classes, kinds, {"mode": "gmm", "covariance": "class"}),
@@ -276,8 +299,8 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
             ("pure/null/", holed, (gone,), 0.0, "scores"),
             ("bins/", schema, binned, delta, "bins"),
             ("pure/bins/", schema, binned, 0.0, "bins"),
-            ("items/", sets, (baskets,), delta, "scores"),
-            ("pure/items/", sets, (baskets,), 0.0, "scores"),
+            ("items/", sets, (baskets,), delta, "auto"),
+            ("pure/items/", sets, (baskets,), 0.0, "auto"),
         ]
         for label, declared, pairs, amount, way in made:
             config = MomentsConfig(epsilon=epsilon, delta=amount, synthetic_rows=8, numbers=way)
