@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from adumbra.audit import planted, wrong
 from adumbra.audit.mutant import Mutant
+from adumbra.audit.person_mutants import PERSON_MUTANTS
 from adumbra.audit.planted import altered_draw, with_fact
 from adumbra.audit.reassuring import REASSURING
 from adumbra.data.bounds import bound_rows
@@ -342,4 +343,5 @@ MUTANTS: tuple[Mutant, ...] = (
         patches=planted.rows_counted_again,
     ),
     *REASSURING,
+    *PERSON_MUTANTS,
 )

@@ -109,7 +109,7 @@ class Bench:
         place = self.folder / "run"
         self.ledger.close()
         _lay_out(self.folder, self.kind)
-        (place / self.kind.data_name).write_bytes(data)
+        self.kind.write(place, data)
         (place / f"{NAME}.toml").write_text(self.kind.schema.to_toml(), encoding="utf-8")
         self.streams()  # what was written before is not this run's
         run = Run(folder=place, kind=self.kind, ledger=self.ledger, open_grant=open_grant)

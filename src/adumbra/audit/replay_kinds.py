@@ -2,11 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from adumbra.audit.pairs import keeping_null
+from adumbra.audit.person_cases import person_schema
+from adumbra.audit.person_replay import (
+    Row,
+    changed_persons,
+    csv_files,
+    parquet_sets,
+    split_files,
+    usual_persons,
+)
 from adumbra.mechanisms.methods import method_named
 from adumbra.mechanisms.topk.config import SHARES, Algorithm, Step
 from adumbra.relations import Neighbours, Unit
@@ -17,6 +27,12 @@ NAME, POPULATION = "table", "audit"
 ROWS = 12
 FAMILY = 25  # neighbours of one table
 ITEMS = 9
+# Which kinds are replayed for persons as well: one of each statistic and each way to choose.
+OF_PERSONS = (
+    "ron-gauss/", "ron-gauss-mixture/", "pca-sample/", "lda/", "moments/", "moments-pure/",
+    "moments-items/", "topk-frefirst/", "topk-em/", "topk-svt/", "topk-joint/", "topk-tps-refine/",
+    "topk-gumbel-gaussian/",
+)  # fmt: skip
 # A cell that no careful schema expects; each must become the value that the schema declares for missing.
 # Most are as a writer of CSV leaves them: quotes around delimiters, quotes and LF, but not around CR.
 HOSTILE_CELLS: tuple[bytes, ...] = (
@@ -55,8 +71,20 @@ class Kind:
 
     @property
     def data_name(self) -> str:
-        """The file that holds the private rows."""
+        """The file (for persons the folder) that holds the private rows."""
+        if self.schema.person is not None:
+            return "rows"
         return f"{NAME}.dat" if self.schema.items is not None else f"{NAME}.csv"
+
+    def write(self, place: Path, data: bytes) -> None:
+        """Lay out the private rows in a folder."""
+        if self.schema.person is None:
+            (place / self.data_name).write_bytes(data)
+            return
+        (place / self.data_name).mkdir()
+        suffix = "csv" if self.schema.items is None else "parquet"
+        for number, part in enumerate(split_files(data)):
+            (place / self.data_name / f"{self.data_name}-{number}.{suffix}").write_bytes(part)
 
     def config(self) -> Any:  # noqa: ANN401 - each method has its own
         """The mechanism's config."""
@@ -145,7 +173,14 @@ def kinds() -> list[Kind]:
             options = {"k": 2, "algorithm": method.value, **_scanned(method)}
             name = f"topk-{method}-gaussian/{relation}"
             made.append(Kind(name=name, method="top-k", schema=sets, options=options))
-    return made
+    return [*made, *(_of_persons(kind) for kind in made if kind.name.startswith(OF_PERSONS))]
+
+
+def _of_persons(kind: Kind) -> Kind:
+    """The same release, of persons."""
+    schema = person_schema(kind.schema)
+    name = kind.name.replace(str(kind.schema.neighbours), str(schema.neighbours))
+    return replace(kind, name=name, schema=schema)
 
 
 def _scanned(method: Algorithm) -> dict[str, object]:
@@ -181,6 +216,7 @@ def families(kind: Kind, count: int, seed: int = 0) -> Iterator[tuple[bytes, lis
     """Tables, each with neighbours and whether they are hostile (every other one is); `count` in all."""
     rng = np.random.default_rng(seed)
     make = _set_family if kind.schema.items is not None else _csv_family
+    make = make if kind.schema.person is None else _person_family
     for first in range(0, count, FAMILY):
         yield make(kind, rng, range(first, min(first + FAMILY, count)))
 
@@ -240,6 +276,29 @@ def _changed(
     if hostile:
         other[column] = cell
     return b",".join(other)
+
+
+def _person_family(
+    kind: Kind, rng: np.random.Generator, numbers: range
+) -> tuple[bytes, list[tuple[bytes, bool]]]:
+    """Persons of several rows, one of whom comes, goes or changes; every other one is hostile."""
+    persons, relation = usual_persons(rng), kind.schema.neighbours
+    if numbers.start // FAMILY % 10 == 9:
+        persons = dict([*persons.items()][:1])
+    cells = tuple(cell for cell in HOSTILE_CELLS if cell.count(b'"') % 2 == 0)
+
+    def table(chosen: Mapping[str, list[Row]]) -> bytes:
+        if kind.schema.items is not None:
+            return parquet_sets(rng, chosen)
+        return csv_files(rng, ",".join(kind.schema.names).encode(), chosen)
+
+    first, others = table(persons), []
+    for number in numbers:
+        hostile = number % 2 == 0
+        others.append(
+            (table(changed_persons(rng, persons, relation, cells if hostile else ())), hostile)
+        )
+    return first, others
 
 
 def _set_family(
