@@ -188,7 +188,10 @@ def test_ranges_and_single_names_are_written_apart():
 def test_the_examples_of_the_reference_are_schemas():
     reference = Path(__file__).parents[3] / "docs" / "reference" / "schema-format.md"
     found = re.findall(r"```toml\n(.*?)```", reference.read_text(), re.DOTALL)
-    whole, items, constraint, rules, derived = found
+    whole, person, items, constraint, rules, derived = found
+    of_persons = Schema.parse('format = "adumbra-schema/2"\n' + person + COLUMN)
+    assert of_persons.person is not None
+    assert of_persons.reach.rows == 8
     assert Schema.parse(whole).width == 10_003
     assert Schema.parse(TABLE + items).width == 16_470
     hired, left = COLUMN.replace('"a"', '"hired"'), COLUMN.replace('"a"', '"left"')
