@@ -163,3 +163,17 @@ def test_nothing_shows_how_many_rows_there_are(book, tmp_path):
         sizes.append(sorted(path.name for path in out.rglob("*")))
     assert cards[0] == cards[1]
     assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("method", CONFIGS)
+def test_the_plan_says_what_the_bound_costs(method):
+    schema = set_schema() if method == "top-k" else schema_of()
+    notes = " ".join(adumbra.plan(CONFIGS[method], schema).notes)
+    assert "At most 2 rows of each person are used" in notes
+    assert "1 rows 0.5 times, 4 rows 2 times this noise" in notes
+    assert "Rows without an id are dropped" in notes
+    kept = replace(schema.person, no_person="one-person")
+    notes = " ".join(adumbra.plan(CONFIGS[method], replace(schema, person=kept)).notes)
+    assert "Rows without an id are those of one person" in notes
+    rows = replace(schema.by_row(), neighbours=Neighbours.REPLACE_ONE)
+    assert "person" not in " ".join(adumbra.plan(CONFIGS[method], rows).notes)

@@ -79,6 +79,20 @@ class Plan:
         return f"<div><p><strong>{cost}</strong></p><ul>{notes}</ul><table>{errors}</table></div>"
 
 
+def person_notes(schema: Schema) -> tuple[str, ...]:
+    """What the bound of persons costs, from public numbers; nothing for other units."""
+    if schema.person is None:
+        return ()
+    most, without = schema.person.max_rows, schema.person.no_person
+    others = sorted({1, max(most // 2, 1), 2 * most} - {most})
+    curve = ", ".join(f"{other} rows {other / most:.3g} times" for other in others)
+    dropped = "dropped" if without == "drop" else "those of one person"
+    used = f"At most {most} rows of each person are used (max_rows_per_person)"
+    price = f"noise grows about in proportion to that number ({curve} this noise)"
+    cut = "Rows above it are not used; how many there are is private"
+    return f"{used}; {price}. {cut}.", f"Rows without an id are {dropped}."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What `draw` hands over: tables and arrays are private already; `pending` rows are drawn later.

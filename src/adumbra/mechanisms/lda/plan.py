@@ -2,7 +2,7 @@
 
 from adumbra.data.encode import Encoder
 from adumbra.errors import require
-from adumbra.mechanisms.base import Plan, Settled, require_magnitudes, rows_of
+from adumbra.mechanisms.base import Plan, Settled, person_notes, require_magnitudes, rows_of
 from adumbra.mechanisms.box_release import (
     PURPOSE,
     MomentNoise,
@@ -72,6 +72,6 @@ def _plan(config: LDAConfig, schema: Schema, noise: MomentNoise) -> Plan:
         purposes=(PURPOSE,),
         noise=(noise.entry(), *noise.other_entries()),
         expected=expected,
-        notes=tuple(notes),
+        notes=(*notes, *person_notes(schema)),
         details={"encoded_columns": shape.width, "classes": shape.classes},
     )

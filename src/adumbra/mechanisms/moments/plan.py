@@ -21,6 +21,7 @@ from adumbra.mechanisms.base import (
     Settled,
     calibrate_gaussian,
     calibrate_laplace,
+    person_notes,
     require_magnitudes,
 )
 from adumbra.mechanisms.fields import unused_guess
@@ -341,7 +342,7 @@ def _plan(config: MomentsConfig, parts: Parts, gram: BlockGram) -> Plan:
         purposes=PURPOSES,
         noise=scales.entries(),
         expected=expected.expected,
-        notes=expected.notes,
+        notes=(*expected.notes, *person_notes(schema)),
         details={
             "one_way_total_variation": expected.one_way,
             "shares": dict(zip(PURPOSES, decided.shares, strict=True)),

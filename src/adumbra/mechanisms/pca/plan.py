@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from adumbra.data.encode import Encoder
 from adumbra.errors import Unsupported, require
-from adumbra.mechanisms.base import Noise, Plan, Settled, require_magnitudes
+from adumbra.mechanisms.base import Noise, Plan, Settled, person_notes, require_magnitudes
 from adumbra.mechanisms.box_release import PURPOSE, MomentParts, calibrate_moments, require_rows_unit
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.pca.config import PCAConfig, budget_parts, idle_options
@@ -48,7 +48,7 @@ def _plan(config: PCAConfig, schema: Schema, parts: MomentParts) -> Plan:
         purposes=(PURPOSE, ROWS) if rows else (PURPOSE,),
         noise=(*entries, *((rows.worst,) if rows else ()), *noise.other_entries()),
         expected={**base.expected, **(rows.expected if rows else {})},
-        notes=(*(rows.notes if rows else ()), *base.notes),
+        notes=(*(rows.notes if rows else ()), *base.notes, *person_notes(schema)),
         details={
             "encoded_columns": encoder.width,
             "squared_noise_by_n_components": rows.table if rows else [],

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from adumbra.errors import Unsupported, require
-from adumbra.mechanisms.base import Plan, Settled, require_magnitudes
+from adumbra.mechanisms.base import Plan, Settled, person_notes, require_magnitudes
 from adumbra.mechanisms.fields import refuse_idle, unused_guess
 from adumbra.mechanisms.ron_gauss.choice import (
     best_components,
@@ -127,7 +127,7 @@ def _plan(config: RONGaussConfig, parts: Parts) -> Plan:
         purposes=settled.purposes,
         noise=settled.noise,
         expected=expected,
-        notes=tuple(notes),
+        notes=(*notes, *person_notes(schema)),
         details={"components": space.components, "noise_to_signal_by_n_components": table},
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from adumbra.mechanisms.base import Noise, Plan, Settled
+from adumbra.mechanisms.base import Noise, Plan, Settled, person_notes
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.topk.config import (
     Algorithm,
@@ -83,7 +83,7 @@ def _plan(
         purposes=tuple(part.purpose for part in noise),
         noise=tuple(noise),
         expected={f"standard error of a count, length {m}": error for m, error in errors.items()},
-        notes=tuple(notes),
+        notes=(*notes, *person_notes(schema)),
         details={"budget": {step.value: amount for step, amount in budget.items()}},
     )
 
