@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
     from adumbra.numerics import Array
 
-ROWS, LEFT_OUT = 50_000, 5_000
-PANELS = ("blood", "heart", "kidney", "lipid", "liver", "lung")  # 40 measurements each, alike inside
-COSTS, PROCEDURES, SURVEY = 20, 16, 14
+ROWS, LEFT_OUT = 30_000, 3_000
+PANELS = ("blood", "heart", "kidney", "lipid", "liver", "lung")
+MARKERS = 25  # measurements of one panel, which are alike
+COSTS, PROCEDURES, SURVEY = 16, 14, 10
 REGIONS = ("north", "east", "south", "west")
 WARDS = ("cardiology", "oncology", "surgery", "maternity", "other")
 OUTCOMES = ("home", "readmitted", "died")  # of which the last is rare
-COLUMNS = 40 * len(PANELS) + COSTS + PROCEDURES + SURVEY + 10
+COLUMNS = MARKERS * len(PANELS) + COSTS + PROCEDURES + SURVEY + 10
 EXAMPLE_SEED = 20_261_116  # the example is made, not private: its seed is public
 
 
@@ -26,7 +27,7 @@ def demo(
         "demo-out"
     ),
 ) -> None:
-    """Make a table of 50,000 rows and 300 mixed columns, then plan, pay, release, verify, evaluate."""
+    """Make a table of 30,000 rows and 200 mixed columns, then plan, pay, release, verify, evaluate."""
     import shutil
 
     from adumbra.errors import require
@@ -89,7 +90,7 @@ def _run(out: Path) -> None:
     typer.echo("7  for the custodian alone: the release against the rows it was made from")
     with progress_bar(quiet=False) as report:
         others = str(out / "left-out.parquet")
-        found = evaluate(str(data), made, holdout=others, shadows=0, rows=2_500, progress=report)
+        found = evaluate(str(data), made, holdout=others, shadows=0, rows=2_000, progress=report)
     found.save(out / "evaluation.html")
     ledger.close()
     typer.echo(f"page      {out / 'evaluation.html'}  (NOT FOR RELEASE)")
@@ -114,8 +115,8 @@ def example_table(rows: int) -> "pa.Table":
     columns: dict[str, pa.Array] = {}
     for place, panel in enumerate(PANELS):
         own = rng.standard_normal(rows) + (0.8 if place % 2 else 0.3) * illness
-        weights = rng.uniform(0.4, 1.0, 40) * rng.choice([-1.0, 1.0], 40, p=[0.25, 0.75])
-        for j in range(40):
+        weights = rng.uniform(0.4, 1.0, MARKERS) * rng.choice([-1.0, 1.0], MARKERS, p=[0.25, 0.75])
+        for j in range(MARKERS):
             values = weights[j] * own + 0.6 * rng.standard_normal(rows)
             columns[f"{panel}_{j:02d}"] = pa.array(np.round(50 + 12 * np.clip(values, -4, 4), 2))
     for j in range(COSTS):
@@ -146,7 +147,7 @@ def example_table(rows: int) -> "pa.Table":
 
 def example_schema() -> str:
     """What the custodian declares: groups by pattern, bounds from public knowledge."""
-    panels = "\n".join(_group(f"{name}_{{00..39}}", 0.0, 100.0) for name in PANELS)
+    panels = "\n".join(_group(f"{name}_{{00..{MARKERS - 1}}}", 0.0, 100.0) for name in PANELS)
     return f"""format = "adumbra-schema/1"
 
 [table]
@@ -159,7 +160,7 @@ declared_by = "the demo"
 {panels}
 {_group(f"cost_{{00..{COSTS - 1}}}", 0.0, 10_000.0)}
 {_group(f"procedure_{{00..{PROCEDURES - 1}}}", 0, 30)}
-{_group(f"survey_{{00..{SURVEY - 1}}}", 0.0, 100.0)}missing = "null"
+{_group(f"survey_{{00..{SURVEY - 1:02d}}}", 0.0, 100.0)}missing = "null"
 
 [[columns]]
 name = "age"
