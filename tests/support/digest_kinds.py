@@ -64,7 +64,7 @@ def all_kinds():
 
 def _projections():
     for family, (unit, schema) in product(FAMILIES, (("row", table(label=None)), ("element", cells()))):
-        wide = 13 if family == "identity" else 4  # of the encoded columns of both tables
+        wide = 12 if family == "identity" else 4  # of the encoded columns of both tables
         options = {"n_components": wide, "epsilon": 2.0, "family": family}
         if family == "sparse":
             options["nonzeros"] = 2

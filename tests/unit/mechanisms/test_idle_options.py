@@ -70,7 +70,7 @@ def projection_modes(config):
     for schema, family in product((rows, cells), families):
         yield schema, config(epsilon=2.0, n_components=2, family=family)
     for schema, family in product((rows, cells), ("haar", "identity")):
-        yield schema, config(epsilon=2.0, n_components=7, family=family)
+        yield schema, config(epsilon=2.0, n_components=6, family=family)
     for unit, label in product((Unit.ROW, Unit.ELEMENT), ("left-out", "randomised")):
         pair = REPLACE if unit is Unit.ROW else ELEMENT
         schema = table(pair, label="class", unit=unit)

@@ -35,12 +35,13 @@ class Forecast:
 def guessed_distance(space: RowSpace) -> float:
     """The mean squared distance of two rows with independent, uniform columns: a public stand-in.
 
-    A number in [-1/2, 1/2] adds 1/6; a category of L levels 2 (1 - 1/L).
+    A number in [-1/2, 1/2] adds 1/6, two levels 1/2; a category of L levels 2 (1 - 1/L).
     """
     if space.encoder is None:
         return min(GUESSED_ITEMS, float(space.width))
     levels: list[int] = [group.stop - group.start for group in space.groups]
-    return len(space.encoder.numeric) / 6.0 + sum(2.0 * (1.0 - 1.0 / count) for count in levels)
+    single = len(space.encoder.numeric) / 6.0 + len(space.halves) / 2.0
+    return single + sum(2.0 * (1.0 - 1.0 / count) for count in levels)
 
 
 def forecast(  # noqa: PLR0913 - the model, what is guessed, and the noise of the alternatives

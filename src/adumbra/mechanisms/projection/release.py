@@ -63,6 +63,7 @@ def draw_dppro(
         facts={
             "projection": "released as `projection` (d x k); the rows are encoded rows times it",
             "matrix_seed": config.matrix_seed,
+            "encoded_columns": space.names,
             "distances": parts.model.to_facts(),
             **label_facts(parts.label),
         },

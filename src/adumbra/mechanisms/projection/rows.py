@@ -3,6 +3,8 @@
     row       x <- encoded row / row_norm, inside the unit ball;   y = clip(x R, r)
     element   x <- encoded row, every cell in a range of width 1;  y = x R, nothing clipped
 
+A boolean and a category of two levels are one coordinate, -1/2 or 1/2, as a number is.
+
 Released numbers are in units of `RowSpace.norm` (1 for the element unit), so that they lie on a
 power-of-two grid; `postprocess.distances` multiplies squared distances back.
 
@@ -12,6 +14,7 @@ Proof       rows.proof.md, of `row_space`, `RowSpace.exact`, `exact_rows`.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +28,16 @@ from adumbra.engine.base import Engine
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms.base import Calibrated, Noise
-from adumbra.numerics import MATRIX_BITS, ROW_BITS, Array, Ints, Lattice, coarsen
+from adumbra.numerics import (
+    MATRIX_BITS,
+    ROW_BITS,
+    Array,
+    Ints,
+    Lattice,
+    coarsen,
+    fraction_upper,
+    sqrt_upper,
+)
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.storage import TableStream
@@ -47,8 +59,15 @@ class RowSpace:
     neighbours: Neighbours
     width: int  # d
     norm: float  # the length of one released unit
-    groups: tuple[slice, ...]  # one-hot groups among the columns
+    groups: tuple[slice, ...]  # one-hot groups of three levels and more, among the projected columns
+    kept: tuple[int, ...]  # the encoded columns that are projected: of two levels the second alone
+    halves: tuple[int, ...]  # where those of two levels stand among the projected columns
     encoder: Encoder | None = field(repr=False)  # None: item sets
+
+    @property
+    def names(self) -> list[str]:
+        """Of the projected columns: numbers by their name, levels as name=level; none for item sets."""
+        return [] if self.encoder is None else [self.encoder.names[place] for place in self.kept]
 
     def exact(self, batch: AnyBatch, matrix: ProjectionMatrix) -> Array:
         """Rows of a block times the matrix, exactly: integers on 2**EXACT_EXPONENT of `norm`."""
@@ -59,6 +78,9 @@ class RowSpace:
         if self.encoder is None:
             raise InvalidInput("a table where the schema declares item sets: check the source")
         encoded = self.encoder.encode(batch)
+        if self.halves:  # 0 or 1 becomes -1/2 or 1/2
+            encoded = encoded[:, self.kept]
+            encoded[:, self.halves] -= 0.5
         if self.unit is Unit.ROW:
             return project(bound_rows(encoded, self.norm), matrix)
         for group in self.groups:  # 0 or 1 becomes -1/2 or 1/2: every cell of a table has the range 1
@@ -100,19 +122,48 @@ def row_space(schema: Schema, row_norm: float | None) -> RowSpace:
     schema.require_closed()
     schema.require_filled("a projection")
     encoder = Encoder(schema) if schema.items is None else None
-    width = encoder.width if encoder is not None else schema.width
+    kept, halves, groups = _columns(encoder)
+    width = len(kept) if encoder is not None else schema.width
     return RowSpace(
         unit=schema.unit,
         neighbours=schema.neighbours,
         width=width,
-        norm=1.0 if schema.unit is Unit.ELEMENT else _row_norm(encoder, row_norm),
-        groups=encoder.groups if encoder is not None else (),
+        norm=1.0 if schema.unit is Unit.ELEMENT else _row_norm(width, groups, encoder, row_norm),
+        groups=groups,
+        kept=kept,
+        halves=halves,
         encoder=encoder,
     )
 
 
-def _row_norm(encoder: Encoder | None, row_norm: float | None) -> float:
-    """The norm bound asked for, or else the longest row that the schema allows."""
+def _columns(
+    encoder: Encoder | None,
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[slice, ...]]:
+    """The encoded columns that are projected, where those of two levels stand, and the other groups."""
+    kept: list[int] = []
+    halves: list[int] = []
+    groups: list[slice] = []
+    if encoder is None:
+        return (), (), ()
+    for column, start in zip(encoder.features, encoder.starts, strict=True):
+        levels = 1 if column.is_numeric else column.levels
+        if levels == 2:
+            halves.append(len(kept))
+            kept.append(start + 1)
+            continue
+        if not column.is_numeric:
+            groups.append(slice(len(kept), len(kept) + levels))
+        kept += range(start, start + levels)
+    return tuple(kept), tuple(halves), tuple(groups)
+
+
+def _row_norm(
+    width: int, groups: tuple[slice, ...], encoder: Encoder | None, row_norm: float | None
+) -> float:
+    """The norm bound asked for, or else the longest row that the schema allows.
+
+    Numbers and two levels lie in [-1/2, 1/2]; each one-hot group holds a single 1.
+    """
     if row_norm is not None:
         require(
             math.isfinite(row_norm) and row_norm > 0, f"row_norm={row_norm}: must be finite and above 0"
@@ -120,7 +171,8 @@ def _row_norm(encoder: Encoder | None, row_norm: float | None) -> float:
         return float(row_norm)
     if encoder is None:
         raise InvalidInput("row_norm=None: item sets need one; row_norm=4 keeps rows of 16 items whole")
-    return encoder.norm_upper()
+    single = width - sum(group.stop - group.start for group in groups)
+    return sqrt_upper(fraction_upper(Fraction(single, 4) + len(groups)))
 
 
 def clip_exponent(radius: float) -> int:

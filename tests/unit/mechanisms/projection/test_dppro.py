@@ -18,10 +18,10 @@ from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.mechanisms.projection.plan import public_projection
 from adumbra.postprocess.distances import DistanceModel
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.schema import Schema
+from adumbra.schema.schema import Column, Kind, Schema
 from adumbra.statistics.projection_sensitivity import element_sensitivity
 from support.accounting import curve
-from support.projection import SetSource, items, mixed, numbers, released, set_batch
+from support.projection import PAIRS, SetSource, items, mixed, numbers, released, set_batch
 
 X = np.random.default_rng(0).uniform(-1, 3, size=(5000, 30))
 
@@ -72,7 +72,7 @@ def test_row_norms_must_make_sense():
         projected.row_space(items(50), None)
     assert projected.row_space(items(50), 4).norm == 4.0
     assert projected.row_space(numbers(16), None).norm == 2.0  # sqrt(16 / 4): no row is longer
-    assert projected.row_space(mixed(), None).norm == pytest.approx(math.sqrt(2 / 4 + 2))
+    assert projected.row_space(mixed(), None).norm == pytest.approx(math.sqrt(3 / 4 + 1))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (1.0, 1e-3), (8.0, 1e-9)])
@@ -152,8 +152,27 @@ def test_one_hot_columns_have_range_one_under_the_element_unit():
     identity = ProjectionMatrix(np.eye(space.width) * 2.0**20)
     values = np.array([[0.0, 2.0, 1.0, 1.0], [1.0, 0.0, -1.0, 0.0]])
     exact = space.exact(Batch(0, values), identity) * 2.0**-35
-    assert np.array_equal(exact[0], [-0.5, -0.5, -0.5, 0.5, -0.5, 0.5, -0.5, 0.5])
-    assert np.array_equal(exact[1], [0.5, 0.5, -0.5, -0.5, -0.5, -0.5, 0.5, -0.5])
+    assert np.array_equal(exact[0], [-0.5, -0.5, -0.5, 0.5, -0.5, 0.5, 0.5])
+    assert np.array_equal(exact[1], [0.5, 0.5, -0.5, -0.5, -0.5, -0.5, -0.5])
+    assert space.names == ["a", "c=p", "c=q", "c=r", "c=s", "b", "t=true"]
+
+
+@pytest.mark.parametrize("unit", ["row", "element"])
+def test_two_levels_cost_one_coordinate(unit):
+    """16 booleans, or categories of two levels, have the noise of 16 numbers."""
+    pair = PAIRS[unit]
+    flags = [Column(name=f"v{i}", kind=Kind.BOOLEAN) for i in range(8)]
+    words = [Column(name=f"w{i}", kind=Kind.CATEGORY, categories=("p", "q")) for i in range(8)]
+    schema = Schema(columns=(*flags, *words), unit=pair[0], neighbours=pair[1])
+    setting = config(n_components=16, epsilon=1.0)
+    planned, plain = (workflow.plan(setting, one) for one in (schema, numbers(16, unit)))
+    assert planned.noise == plain.noise
+    assert planned.details["family"] == plain.details["family"]
+    data = np.tile([0.0, 1.0], (3, 8))
+    space = projected.row_space(schema, None)
+    identity = ProjectionMatrix(np.eye(16) * 2.0**20)
+    exact = space.exact(Batch(0, data), identity) * 2.0**-35 * space.norm
+    assert np.allclose(exact, data - 0.5, atol=2.0**-14 * space.norm)
 
 
 def test_a_table_is_no_item_set():
