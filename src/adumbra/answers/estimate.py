@@ -39,7 +39,8 @@ class Estimate:
         low, high = (f"{end:.6g}" for end in self.interval)
         if self.is_hidden:
             return f"{HIDDEN} (between {low} and {high})"
-        return f"{self.value:.6g} ± {self.std_error:.2g}, {self.level:.4g} interval {low} to {high}"
+        interval = f"{100 * self.level:.4g} % interval {low} to {high}"
+        return f"{self.value:.6g}, {interval} (standard error {self.std_error:.2g})"
 
     def to_dict(self) -> dict[str, object]:
         """Plain values; what is not finite is None, as JSON has no such numbers."""
