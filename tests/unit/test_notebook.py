@@ -34,3 +34,23 @@ def test_a_plan_shows_cost_notes_and_errors_escaped():
 def test_a_guarantee_shows_its_sentence():
     guarantee = ad.plan(ad.MomentsConfig(epsilon=1.0), _schema(3)).guarantee
     assert guarantee._repr_html_() == f"<p>{guarantee.sentence()}</p>"
+
+
+def test_an_answer_shows_its_interval_and_notes_escaped():
+    given = {"interval": (1.0, 3.0), "level": 0.95, "privacy": 1.0, "sampling": 0.0}
+    shown = ad.Estimate(
+        value=2.0, std_error=1.0, target=HOSTILE, notes=(HOSTILE,), **given
+    )._repr_html_()
+    assert "2 ± 1, 0.95 interval 1 to 3" in shown
+    assert "<script" not in shown
+    assert shown.count("alert(1)") == 2
+    assert "<ul>" not in ad.Estimate(value=2.0, std_error=1.0, target="t", **given)._repr_html_()
+
+
+def test_a_ledger_shows_its_statements(tmp_path):
+    with ad.create_ledger(tmp_path / "l.db") as ledger:
+        ledger.register(ad.Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 4.0, 1e-6))
+        shown = ledger._repr_html_()
+        assert shown.count("<li>") == 1
+        assert "people: " in shown
+        assert str(tmp_path) not in shown

@@ -1,5 +1,6 @@
 """One answer: a value, its interval, where the error comes from, and the truth that it is about."""
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,6 +42,13 @@ class Estimate:
             return f"{HIDDEN} (between {low} and {high})"
         interval = f"{100 * self.level:.4g} % interval {low} to {high}"
         return f"{self.value:.6g}, {interval} (standard error {self.std_error:.2g})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: value, interval and the truth that it is about, escaped."""
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        listed = f"<ul>{notes}</ul>" if notes else ""
+        said, target = html.escape(str(self)), html.escape(self.target)
+        return f"<div><p><strong>{said}</strong><br>{target}</p>{listed}</div>"
 
     def to_dict(self) -> dict[str, object]:
         """Plain values; what is not finite is None, as JSON has no such numbers."""

@@ -52,6 +52,12 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
             "--replay", help="Freeze the noise instead and change one row: no released byte may differ."
         ),
     ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed", min=0, max=10**9, help="Which noise the attacks draw: another seed, other runs."
+        ),
+    ] = 0,
     figure: Annotated[
         Path | None,
         typer.Option("--figure", help="Also draw claimed against proven (.svg, .png, .pdf)."),
@@ -70,6 +76,7 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
 
     require(not (mutants and replay), "--mutants with --replay: give one of them")
     require(figure is None or not (mutants or replay), "--figure: draws attacks; leave the other out")
+    require(seed == 0 or not (mutants or replay), "--seed: is of attacks; leave the other out")
     method = _known(method)
     if mutants:
         verdicts = _try_mutants(method, runs or RUNS, quiet=json)
@@ -90,7 +97,7 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
 
         require_place(figure)
         require_new_file("figure", figure, force=force)
-    results = _attack(method, epsilon, delta, runs or RUNS, quiet=json)
+    results = _attack(method, epsilon, delta, runs or RUNS, seed, quiet=json)
     _show_results(results, json=json)
     if figure is not None:
         draw_attacks(results, figure)
@@ -113,8 +120,8 @@ def _known(method: str | None) -> str | None:
     return wanted
 
 
-def _attack(
-    method: str | None, epsilon: float, delta: float | None, runs: int, *, quiet: bool
+def _attack(  # noqa: PLR0913 - as the flags
+    method: str | None, epsilon: float, delta: float | None, runs: int, seed: int, *, quiet: bool
 ) -> "list[Attack]":
     from adumbra.audit.attack import attack
     from adumbra.audit.cases import all_cases
@@ -127,7 +134,7 @@ def _attack(
     with _bar("attacks", len(cases), quiet=quiet) as advance:
         for case in cases:
             advance(case.name)
-            results.append(attack(case, runs))
+            results.append(attack(case, runs, seed=seed))
     return results
 
 

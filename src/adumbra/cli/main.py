@@ -35,7 +35,6 @@ app = typer.Typer(
     help="Release a private outline of a high-dimensional table.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,5 +1,6 @@
 """The ledger: who may still spend how much, what was spent, and where each spend stands."""
 
+import html
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,11 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the statement of each population, escaped."""
+        lines = "".join(f"<li>{html.escape(one.sentence())}</li>" for one in self.show())
+        return f"<div><p><strong>Ledger</strong></p><ul>{lines}</ul></div>"
 
     # Populations
 

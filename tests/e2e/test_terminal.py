@@ -1,0 +1,37 @@
+"""Comforts of the terminal: completion, and attacks with another seed."""
+
+import json
+import os
+import subprocess
+
+from adumbra.audit import cases
+from support.cli import COMMAND, in_process
+
+
+def completed(words):
+    asked = {"COMP_WORDS": words, "COMP_CWORD": "1", "_ADUMBRA_COMPLETE": "complete_bash"}
+    done = subprocess.run(
+        [COMMAND], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_the_shell_completes_commands():
+    assert completed("adumbra eval") == ["evaluate"]
+    assert completed("adumbra re") == ["release", "report"]
+
+
+def test_an_audit_takes_another_seed(monkeypatch):
+    every = cases.all_cases
+    monkeypatch.setattr(cases, "all_cases", lambda *given: every(*given)[:1])  # one claim is enough
+    flags = ("audit", "--method", "jl-laplace", "--delta", "0", "--runs", "200", "--json")
+    found = {}
+    for seed in ("0", "0", "7"):
+        done = in_process(*flags, "--seed", seed)
+        assert done.returncode == 0, done.stderr
+        found.setdefault(seed, []).append(json.loads(done.stdout)["attacks"])
+    assert found["0"][0] == found["0"][1]
+    assert found["7"][0] != found["0"][0]
+    refused = in_process("audit", "--replay", "--seed", "1")
+    assert (refused.returncode, "--seed" in refused.stderr) == (2, True)
