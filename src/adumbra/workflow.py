@@ -7,7 +7,6 @@
 twice under one id.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,12 +22,14 @@ from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, InvalidInput, LedgerError, raise_alone, require, system_fault
 from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled
+from adumbra.mechanisms.fields import config_facts
 from adumbra.mechanisms.methods import method_of, pictures_of
+from adumbra.mechanisms.sizes import PROCESS
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
+from adumbra.release import place
 from adumbra.release.card import LIMITS, Card, build_card, require_about, stamped
 from adumbra.release.detached import PROOF_FILE, put_file, write_signature
-from adumbra.release.place import LONGEST_ENTRY, require_place, staging
 from adumbra.release.provenance import provenance
 from adumbra.release.storage import date_files, require_card, write_staged
 from adumbra.report.page import render
@@ -81,6 +82,7 @@ class PreparedRelease:
     before_dp: str
     is_ledger_ours: bool = field(repr=False)  # opened here, so closed here
     signer: Signer | None = None  # None: the release is not signed
+    checked: Event = field(default_factory=Event, repr=False)
     closed: Event = field(default_factory=Event, repr=False)
 
     @property
@@ -92,6 +94,16 @@ class PreparedRelease:
     def quote(self) -> tuple[Quote, ...]:
         """What this release takes of each account that pays, the population's own first."""
         return self.ledger.quote(self.population, self.plan.guarantee)
+
+    def check(self) -> None:
+        """Refuse what would fail after the charge, from public numbers; charges nothing."""
+        _require_room(self)
+        require_about(self.about)
+        paid = {"entry": place.LONGEST_ENTRY, **self.ledger.head().to_dict()}
+        require_card(_card(self, paid), 0 if self.plan.size is None else self.plan.size.card)
+        self.ledger.check(self.population, self.plan.guarantee, _request(self))
+        self.ledger.require_writable()
+        self.checked.set()
 
     def commit(self) -> AskableRelease:
         """Pay, draw and publish the new folder. An error after the charge says what stays charged."""
@@ -133,28 +145,26 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     about: Mapping[str, object] | None = None,
     before_dp: str = NOT_DECLARED,
     key: Signer | str | Path | None = None,
+    check: bool = True,
 ) -> PreparedRelease:
-    """Settle a release and check all that can be foreseen; charges nothing.
+    """Settle a release and check all that can be foreseen; charges nothing. Takes what `release` takes.
 
-    Takes what `release` takes. Use the result as a context manager, or `close` it: it holds an open
-    ledger.
+    Use the result as a context manager, or `close` it: it holds an open ledger. With `check=False` the
+    plan can be shown first; call `check` then.
 
     Raises
     ------
-    InvalidInput or BudgetRefused, for what `release` would refuse.
+    What `release` would raise before the charge.
     """
     source = WatchedSource(open_source(data, as_schema(schema)))
     method = method_of(config)
     settled = method.settle(config, source.schema)
-    require_place(Path(out))
     verbs = (getattr(engine or LocalEngine, verb, None) for verb in ("fold", "map_blocks"))
     usable = all(map(callable, verbs)) and not isinstance(engine, type)
     require(usable, f"engine of type {type(engine).__name__}: use LocalEngine()")
     signer = open_key(key) if isinstance(key, str | Path) else key
     known = signer is None or callable(getattr(signer, "sign", None))
-    require(
-        known, f"key of type {type(key).__name__}: give the path of a key, or what `open_key` returns"
-    )
+    require(known, f"key of type {type(key).__name__}: give its path, or what `open_key` returns")
     is_ours = not isinstance(ledger, Ledger)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger)
     try:
@@ -172,7 +182,8 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
             is_ledger_ours=is_ours,
             signer=signer,
         )
-        _require_payable(prepared)
+        if check:
+            prepared.check()
     except BaseException:
         if is_ours:
             book.close()
@@ -260,16 +271,18 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
 def _before(book: Ledger, population: str) -> str:
     """What the ledger knows to have been learned from the rows before, where nobody declared it."""
     seen = book.evaluated(population)
-    listed = ", ".join(seen[-SHOWN_ENTRIES:])
-    more = " and others" if len(seen) > SHOWN_ENTRIES else ""
-    return f"{COMPARED} ({listed}{more}); else {NOT_DECLARED}" if seen else NOT_DECLARED
+    listed = ", ".join(seen[-SHOWN_ENTRIES:]) + (" and others" if len(seen) > SHOWN_ENTRIES else "")
+    return f"{COMPARED} ({listed}); else {NOT_DECLARED}" if seen else NOT_DECLARED
 
 
-def _require_payable(prepared: PreparedRelease) -> None:
-    """Refuse at once what would fail after the charge: the budget, and words that no card may hold."""
-    require_about(prepared.about)
-    require_card(_card(prepared, {"entry": LONGEST_ENTRY, **prepared.ledger.head().to_dict()}))
-    prepared.ledger.check(prepared.population, prepared.plan.guarantee, _request(prepared))
+def _require_room(prepared: PreparedRelease) -> None:
+    """The place of a release may have been taken since it was prepared, and memory and disk, too."""
+    size = prepared.plan.size
+    if prepared.out is not None:
+        place.require_place(prepared.out)
+        place.require_space(prepared.out, 0 if size is None else size.output)
+    if size is not None:
+        place.require_memory(size.memory, PROCESS)
 
 
 @contextmanager
@@ -279,8 +292,10 @@ def _paid(prepared: PreparedRelease, open_grant: OpenGrant) -> Iterator[tuple[st
     book, planned = prepared.ledger, prepared.plan
     changed = prepared.source.pin() != prepared.pin
     require(not changed, "data: changed since the release was prepared; prepare it again")
-    if prepared.out is not None:
-        require_place(prepared.out)  # it may have been taken since
+    if prepared.out is None or prepared.checked.is_set():
+        _require_room(prepared)
+    else:
+        prepared.check()
     entry = book.reserve(
         prepared.population, planned.guarantee, request=_request(prepared), source_pin=prepared.pin
     )
@@ -290,10 +305,7 @@ def _paid(prepared: PreparedRelease, open_grant: OpenGrant) -> Iterator[tuple[st
 
 @contextmanager
 def _noted(prepared: PreparedRelease, entry: str) -> Iterator[None]:
-    """An error inside carries a note on what stays charged; a fault of the machine has a name of ours.
-
-    That one stands alone: the machine's own words may hold a number of rows.
-    """
+    """An error inside says what stays charged; one of the machine gets our name, without its words."""
     try:
         yield
     except BaseException as error:  # Ctrl-C too
@@ -338,12 +350,10 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
             prepared.method, prepared.settled, Published(arrays=draft.arrays, tables=draft.tables)
         )
         page = partial(render, pictures=shown)
-        with staging(target, entry) as staged:
+        with place.staging(target, entry) as staged:
             digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=page)
             if source.pin() != prepared.pin:
-                raise LedgerError(
-                    f"entry={entry}: the data changed while it was read; nothing is published"
-                )
+                raise LedgerError(f"entry={entry}: the data changed while read; nothing is published")
             if source.is_seen:
                 book.record_fingerprint(entry, fingerprint)
             book.seal(entry, staged=staged, digest=digest)
@@ -377,14 +387,8 @@ def _card(prepared: PreparedRelease, paid: Mapping[str, object], draft: Draft | 
         before_dp=prepared.before_dp,
     )
     card["provenance"] = provenance()
-    signer = prepared.signer
-    return card if signer is None else {**card, "signed_by": signer.public.fingerprint()}
-
-
-def config_facts(config: Any) -> dict[str, object]:  # noqa: ANN401  (any dataclass)
-    """Every public parameter by name, for the card and the ledger."""
-    facts = {one.name: getattr(config, one.name) for one in dataclasses.fields(config)}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
+    who = prepared.signer
+    return card if who is None else {**card, "signed_by": who.public.fingerprint()}
 
 
 def as_schema(schema: object) -> Schema:
@@ -393,5 +397,4 @@ def as_schema(schema: object) -> Schema:
         return schema
     if isinstance(schema, str | Path):
         return Schema.read(schema)
-    kind = type(schema).__name__
-    raise InvalidInput(f"schema of type {kind}: give an adumbra.Schema, or the path of a schema file")
+    raise InvalidInput(f"schema of type {type(schema).__name__}: give a Schema, or the path of a file")

@@ -95,6 +95,8 @@ def test_an_overspend_is_refused_at_once_with_what_would_pass(place, pay):
     over = [word if word != "1" else "3" for word in METHOD]
     done = adumbra("release", "table.parquet", *over, *pay, "--out", "refused", cwd=place, stdin="y\n")
     assert done.returncode == 3
+    assert "costs epsilon=3" in done.stdout  # the plan comes first
+    assert "needs up to" in done.stdout
     assert "Charge population" not in done.stdout + done.stderr  # nothing is asked
     assert "epsilon=3.0 asked" in done.stderr
     assert "for population people; ask for at most" in done.stderr

@@ -27,6 +27,7 @@ from adumbra.privacy.ledger import Population, State, create_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.release import storage
 from adumbra.schema.schema import Schema
+from support.ledger import DATABASES, new_location
 
 SCHEMA = Schema.numeric(3, -1.0, 1.0, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
 CONFIG = DPProConfig(n_components=2, epsilon=0.5, delta=1e-6)
@@ -179,3 +180,42 @@ def test_other_faults_have_no_name():
 def test_no_two_exit_codes_are_alike():
     codes = [one.exit_code for one in (NoSpace, NotWritable, OutOfMemory, LedgerNotWritable)]
     assert len({*codes, AdumbraError.exit_code, 2, 3, 4, 130}) == len(codes) + 5
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_ledger_that_can_be_written_is_left_as_it_was(database, tmp_path):
+    with create_ledger(new_location(database, tmp_path)) as book:
+        before = book.head()
+        book.require_writable()
+        assert book.head() == before
+        assert book.verify().events == 1
+
+
+STATES = {  # a setting makes the first one real; a trigger says the others
+    "25006": "is read-only here",
+    "53100": "its disk is full",
+    "53200": "has no memory left",
+}
+
+
+@pytest.mark.parametrize("state", STATES if "postgresql" in DATABASES else ())
+def test_what_a_server_cannot_do_is_named_by_its_own_code(state, tmp_path):
+    location = new_location("postgresql", tmp_path)
+    with create_ledger(location) as book:
+        book.register(Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 2.0, 1e-6))
+        with book._store.write() as connection:
+            if state == "25006":
+                connection.exec_driver_sql("SET SESSION default_transaction_read_only = on")
+            else:
+                connection.exec_driver_sql(
+                    "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                    f"RAISE EXCEPTION '{PRIVATE}' USING ERRCODE = '{state}'; END $$"
+                )
+                connection.exec_driver_sql(
+                    "CREATE TRIGGER fail BEFORE UPDATE ON adumbra_heads EXECUTE FUNCTION fail()"
+                )
+        with pytest.raises(LedgerNotWritable, match=STATES[state]) as caught:
+            release(book, tmp_path / "out")
+        assert caught.value.exit_code == 8
+        assert PRIVATE not in str(caught.value)
+        assert book.show("people")[0].entries == ()

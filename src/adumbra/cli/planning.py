@@ -43,6 +43,7 @@ def plan_facts(planned: "Plan") -> dict[str, object]:
         "expected": dict(planned.expected),
         "notes": list(planned.notes),
         "details": planned.details,
+        "size": None if planned.size is None else planned.size.to_dict(),
     }
 
 
@@ -62,6 +63,8 @@ def show_plan(planned: "Plan") -> None:
     console.print(table)
     for name, value in planned.expected.items():
         print_hanging(console, f"expected {expected_words(name)}: {value:.4g}", "  ")
+    if planned.size is not None:
+        print_hanging(console, planned.size.sentence(), "  ")
     for note in planned.notes:
         print_hanging(console, note, "- ")
 
@@ -264,12 +267,15 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
             about=said,
             before_dp=before_dp,
             key=open_signing_key(key),
+            check=False,
         )
     with prepared:
-        quotes = prepared.quote
         if not json:
             typer.echo(f"chosen    {why}") if why else None
             show_plan(prepared.plan)
+        with spelled_as_options(name):
+            prepared.check()
+        quotes = prepared.quote
         if prepared.before_dp != before_dp:  # the ledger knows of an evaluation
             typer.echo(f"before    {prepared.before_dp} (--before-dp says it otherwise)", err=json)
         say_notes(undeclared(data, prepared.settled.schema), json=json)

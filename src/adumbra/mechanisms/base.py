@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
+from adumbra.mechanisms.sizes import MOST_ROWS, Size
 from adumbra.numerics import grid_exponent, product_upper, sum_upper
 from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
@@ -32,7 +33,6 @@ from adumbra.schema.schema import Schema
 
 # The finest grid, relative to the noise, on which a value still needs only one random word a number.
 NOISE_BITS = 24
-MOST_ROWS = 10_000_000  # synthetic rows that a noisy count may ask for by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,7 @@ class Plan:
     expected: Mapping[str, float] = field(default_factory=dict)  # expected errors, by name
     notes: tuple[str, ...] = ()  # plain sentences for the person who decides
     details: Mapping[str, object] = field(default_factory=dict)  # tables for the command line
+    size: Size | None = None  # memory and disk that it takes; None: the method does not say
 
     def _repr_html_(self) -> str:
         """For notebooks: cost, notes and expected errors, escaped."""
@@ -76,7 +77,8 @@ class Plan:
             for name, value in self.expected.items()
         )
         cost = html.escape(f"{self.method} costs {self.guarantee.sentence()}")
-        return f"<div><p><strong>{cost}</strong></p><ul>{notes}</ul><table>{errors}</table></div>"
+        size = "" if self.size is None else f"<p>{html.escape(self.size.sentence())}</p>"
+        return f"<div><p><strong>{cost}</strong></p>{size}<ul>{notes}</ul><table>{errors}</table></div>"
 
 
 def person_notes(schema: Schema) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from adumbra.data.encode import Encoder
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import Unsupported
+from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_gaussian, calibrate_laplace
 from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen, product_upper, sum_upper
 from adumbra.privacy.grant import Grant
@@ -92,6 +93,16 @@ class MomentParts:
 
     encoder: Encoder
     noise: MomentNoise
+
+
+BOX_MATRICES = 12  # copies of the matrix of moments: places, noise, whole matrix, eigenvectors
+
+
+def box_memory(schema: Schema, encoder: Encoder, classes: int, rows: int) -> int:
+    """Bytes at the peak of the noisy moments, with the process: public numbers only."""
+    size = encoder.width + max(classes, 1)
+    folded = sizes.totals(size * size) + sizes.reading(schema.width, rows, size)
+    return sizes.PROCESS + max(folded, sizes.FLOAT * BOX_MATRICES * size * size)
 
 
 def require_rows_unit(schema: Schema, method: str) -> None:

@@ -47,6 +47,12 @@ def settle_fields(config: object) -> None:
         object.__setattr__(config, name, _settled(name, value, plain, kinds))
 
 
+def config_facts(config: Any) -> dict[str, object]:  # noqa: ANN401  (any dataclass)
+    """Every public parameter by name, for the card and the ledger."""
+    facts = {one.name: getattr(config, one.name) for one in dataclasses.fields(config)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
+
+
 def require_rows(**named: int | None) -> None:
     """The rules of rows to draw and of a guess of how many there are."""
     for name, value in named.items():

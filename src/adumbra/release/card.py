@@ -35,6 +35,15 @@ NOT_PRIVATE = (
     "NOT PRIVATE: made for a test or an audit, with noise from a secret that is known. Whoever knows it "
     "can take the noise off. Delete this folder, or keep it as safe as the private rows."
 )
+LIMITS = (
+    "The guarantee covers this folder; whatever else is published about the same people adds to it.",
+    "It hides one unit's contribution, not what is true of the population as a whole.",
+    (
+        "Bounds, categories and labels were declared. A wrong one costs accuracy; one that was read off "
+        "the private rows costs privacy, and the guarantee does not cover it."
+    ),
+    "Run time, memory and the machine itself are outside the guarantee.",
+)
 UNSEALED = "0" * 64  # stands in `proof.content_sha256` while the card's own hash is taken
 
 Card = dict[str, Any]

@@ -8,6 +8,7 @@ card before anything is allocated.
 import hashlib
 import io
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,6 +218,9 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> tuple[Written, d
     try:
         save_file(whole, path)
     except SafetensorError as error:
+        system = re.search(r"\(os error (\d+)\)", str(error))  # a full disk, for one
+        if system is not None:
+            raise OSError(int(system[1]), os.strerror(int(system[1]))) from None
         raise InvalidInput(
             f"arrays: cannot be written as safetensors ({error}); check their names"
         ) from None

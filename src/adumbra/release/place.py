@@ -1,13 +1,18 @@
-"""Where a release goes. It is written after the charge, so a bad place is refused before it."""
+"""Where a release goes, and whether the machine has room for it.
+
+It is drawn and written after the charge, so a bad place, a full disk and too little memory are refused
+before it: by public numbers, which the plan prints.
+"""
 
 import fcntl
 import os
+import resource
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from adumbra.errors import InvalidInput, require, system_fault
+from adumbra.errors import InvalidInput, NoSpace, OutOfMemory, require, system_fault
 from adumbra.release.promise import FORMATS
 
 LONGEST_ENTRY = "0" * 24  # an entry's id is shorter in any ledger that a disk can hold
@@ -88,6 +93,97 @@ def require_place(target: Path) -> None:
         for folder in (probe, *missing):
             with suppress(OSError, ValueError):
                 folder.rmdir()
+
+
+def in_words(size: int) -> str:
+    """A size for people, rounded up."""
+    for unit, step in (("GB", 10**9), ("MB", 10**6)):
+        if size >= step:
+            tenths = -(-10 * size // step)
+            return f"{tenths / 10:.1f} {unit}" if tenths < 100 else f"{-(-size // step):,} {unit}"
+    return f"{-(-size // 1000)} kB"
+
+
+def require_space(target: Path, needed: int) -> None:
+    """Refuse a release that does not fit on the file system of its folder."""
+    folder = next(each for each in target.absolute().parents if each.is_dir())
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return  # nobody knows; what is written will show
+    free = status.f_bavail * status.f_frsize
+    if free < needed:
+        has = f"needs up to {in_words(needed)} of disk and {in_words(free)} are free"
+        raise NoSpace(f"out={target}: the release {has}; make room or choose another place")
+
+
+def require_memory(needed: int, resident: int) -> None:
+    """Refuse a release that takes more memory than there is.
+
+    `needed` is the peak of the whole process, of which up to `resident` bytes are in use already.
+    """
+    has = free_memory()
+    if has is None:
+        return
+    used = min(_pages(1) or 0, resident)
+    if needed - used > has:
+        said = f"the method needs up to {in_words(needed)} and {in_words(has + used)} can be had"
+        remedy = "use a machine with more, or fewer columns or rows"
+        raise OutOfMemory(f"memory: {said}; {remedy} (nothing was charged)")
+
+
+def free_memory() -> int | None:
+    """Bytes that this process may still take: of the machine, its control group and its limits."""
+    known = [_machine(), *_control_groups()]
+    for limit, field in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5)):
+        most, used = resource.getrlimit(limit)[0], _pages(field)
+        known.append(None if most == resource.RLIM_INFINITY or used is None else most - used)
+    left = [max(one, 0) for one in known if one is not None]
+    return min(left, default=None)
+
+
+def _machine() -> int | None:
+    """What the kernel can give without swapping."""
+    for line in _lines(Path("/proc/meminfo")):
+        name, _, size = line.partition(":")
+        if name == "MemAvailable":
+            return int(size.split()[0]) * 1024
+    return None
+
+
+def _control_groups() -> Iterator[int]:
+    """What is left in the control group of this process and in those around it (version 2, then 1)."""
+    for line in _lines(Path("/proc/self/cgroup")):
+        _, kinds, place = line.split(":", 2)
+        if kinds not in ("", "memory"):
+            continue
+        root = Path("/sys/fs/cgroup") / kinds
+        names = ("memory.max", "memory.current", "inactive_file")
+        if kinds:
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        own = root / place.lstrip("/")
+        for folder in (own, *own.parents):
+            most, used = (next(iter(_lines(folder / name)), "") for name in names[:2])
+            if most.isdigit() and used.isdigit():
+                cached = dict(line.split() for line in _lines(folder / "memory.stat")).get(names[2], "0")
+                yield int(most) - int(used) + int(cached)  # the kernel drops cached files first
+            if folder == root:
+                break
+
+
+def _pages(field: int) -> int | None:
+    """One figure of this process (0: address space, 1: resident, 5: data), in bytes."""
+    for line in _lines(Path("/proc/self/statm")):
+        return int(line.split()[field]) * resource.getpagesize()
+    return None
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a small file of the kernel; none if there is no such file."""
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return []
 
 
 def _is_release(folder: Path) -> bool:

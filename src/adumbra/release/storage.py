@@ -143,16 +143,21 @@ def card_bytes(card: Card) -> bytes:
     faults = card_faults(card)
     require(not faults, "\n".join(faults))
     raw = canonical(card)
-    require(
-        len(raw) <= CARD_LIMIT,
-        f"a card of {len(raw)} bytes: at most {CARD_LIMIT}; shorten the schema or what is said about it",
-    )
+    require(len(raw) <= CARD_LIMIT, _too_long(len(raw)))
     return raw
 
 
-def require_card(card: Card) -> None:
-    """Refuse, before anything is paid, a card that `write_staged` would refuse; files are to come."""
-    card_bytes({**card, "contents": {"main": None, "tables": {}, "arrays": {}}, "files": {}})
+def _too_long(size: int) -> str:
+    return f"a card of {size} bytes: at most {CARD_LIMIT}; shorten the schema or what is said about it"
+
+
+def require_card(card: Card, coming: int) -> None:
+    """Refuse, before anything is paid, a card that `write_staged` would refuse.
+
+    `coming` bounds the bytes of what the draw adds: facts, contents and files.
+    """
+    raw = card_bytes({**card, "contents": {"main": None, "tables": {}, "arrays": {}}, "files": {}})
+    require(len(raw) + coming <= CARD_LIMIT, _too_long(len(raw) + coming))
 
 
 def _make_folder(folder: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adumbra.errors import InvalidInput
-from adumbra.mechanisms.fields import settle_fields
+from adumbra.mechanisms.fields import config_facts, settle_fields
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.mechanisms.methods import METHODS
 from adumbra.mechanisms.moments.config import MomentsConfig
@@ -86,3 +86,7 @@ def test_rows_to_draw_have_a_limit(config):
     for name, most in (("synthetic_rows", 10**9), ("expected_rows", 2**31)):
         with pytest.raises(InvalidInput, match=f"{name}={most + 1}: must be at most {most}"):
             config(epsilon=1.0, **{name: most + 1})
+
+
+def test_config_facts_are_plain():
+    assert config_facts(LDAConfig(epsilon=1.0, synthetic_rows=5))["synthetic_rows"] == 5

@@ -2,16 +2,19 @@
 
 from adumbra.data.encode import Encoder
 from adumbra.errors import require
+from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Plan, Settled, person_notes, require_magnitudes, rows_of
 from adumbra.mechanisms.box_release import (
     PURPOSE,
     MomentNoise,
     MomentParts,
+    box_memory,
     calibrate_moments,
     require_rows_unit,
 )
 from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.sizes import Size
 from adumbra.postprocess.greedy import most_rows
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.privacy.conversion import mu_of
@@ -20,6 +23,7 @@ from adumbra.schema.schema import Schema
 from adumbra.statistics.box_moments import Kind
 
 METHOD = "lda"
+COMPILED = 100 * 2**20  # of memory, while the sampler is compiled
 
 
 def settle(config: LDAConfig, schema: Schema) -> Settled[LDAConfig, MomentParts]:
@@ -42,12 +46,28 @@ def settle(config: LDAConfig, schema: Schema) -> Settled[LDAConfig, MomentParts]
     return Settled(
         config=config,
         schema=schema,
-        plan=_plan(config, schema, noise),
+        plan=_plan(config, schema, noise, _size(config, schema, encoder)),
         parts=MomentParts(encoder=encoder, noise=noise),
     )
 
 
-def _plan(config: LDAConfig, schema: Schema, noise: MomentNoise) -> Plan:
+def _size(config: LDAConfig, schema: Schema, encoder: Encoder) -> Size:
+    """Memory and disk: moments first, then rows that follow them."""
+    rows = sizes.rows_drawn(schema, config.synthetic_rows, config.expected_rows)
+    moments = box_memory(schema, encoder, encoder.label_levels, sizes.rows_read(schema))
+    width, columns = encoder.width, schema.width
+    side = width + encoder.label_levels
+    return Size(
+        memory=COMPILED + max(moments, sizes.PROCESS + sizes.decoded(width, columns, rows)),
+        output=sizes.table_bytes(schema.columns, rows)
+        + sizes.FLOAT * (side * side + width * side)
+        + sizes.folder_words(schema),
+        card=sizes.card_bytes(schema.names, encoder.names),
+        rows=rows,
+    )
+
+
+def _plan(config: LDAConfig, schema: Schema, noise: MomentNoise, size: Size) -> Plan:
     """Cost, noise, and the error of class means and of the covariance, from public numbers only."""
     shape, rows = noise.statistic.shape, schema.rows or config.expected_rows
     notes, expected = [*unused_guess(config, schema.rows)], {}
@@ -74,4 +94,5 @@ def _plan(config: LDAConfig, schema: Schema, noise: MomentNoise) -> Plan:
         expected=expected,
         notes=(*notes, *person_notes(schema)),
         details={"encoded_columns": shape.width, "classes": shape.classes},
+        size=size,
     )

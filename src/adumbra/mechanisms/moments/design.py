@@ -8,9 +8,12 @@ import math
 from dataclasses import replace
 
 from adumbra.errors import Unsupported, require
+from adumbra.mechanisms import sizes
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.sizes import FLOAT, ROWS_GUESS, Size
 from adumbra.numerics import ROW_BITS
+from adumbra.postprocess.decode import BLOCK_ROWS, BLOCK_VALUES
 from adumbra.postprocess.moments.design import (
     BIN_PARTS,
     FINE_CELLS,
@@ -22,8 +25,8 @@ from adumbra.postprocess.moments.design import (
 from adumbra.privacy.conversion import mu_of
 from adumbra.relations import Unit
 from adumbra.schema.schema import Schema
+from adumbra.statistics.moments import BlockGram
 
-ROWS_GUESS = 10_000  # where the number of rows is private and nobody guessed it
 BLOCK_WIDTH = 3_000  # wider Grams are cut into blocks of this many encoded columns
 RADIUS_CELLS = 64
 SCORE_CELLS = 16
@@ -36,6 +39,9 @@ NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the tr
 PAIR_EDGES = (0.005, 0.001)  # the same for pairs of levels alone, whose rows are moved to show the Gram
 MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved ...
 REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of its trace
+MATRICES = 6  # copies of a block of the Gram: covariance, eigenvectors, their work space
+KEPT_MATRICES = 2  # of every block: covariance and its root
+LATENT = 4  # copies of a chunk of latent rows
 
 
 def design(config: MomentsConfig, schema: Schema) -> Design:
@@ -126,3 +132,25 @@ def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:
     """Equal cells of a number: more, the less noise a histogram has."""
     sigma = math.sqrt(2.0 * (columns + 1) / 0.4) / rough_mu(config)
     return MOST_SCORE_CELLS if MOST_SCORE_CELLS * sigma <= QUIET_CELL * rows else SCORE_CELLS
+
+
+def size_of(config: MomentsConfig, schema: Schema, decided: Design, gram: BlockGram) -> Size:
+    """At its peak it sums the Gram, or it holds the model and draws rows."""
+    rows = sizes.rows_drawn(schema, config.synthetic_rows, config.expected_rows)
+    read = sizes.rows_read(schema, config.expected_rows)
+    entries, histograms = sum(gram.parts), sum(decided.cells)
+    latent = decided.widest()
+    chunk = max(BLOCK_ROWS, min(rows, BLOCK_VALUES // latent))
+    summing = sizes.reading(schema.width, read, latent) + sizes.totals(entries + histograms)
+    matrices = MATRICES * max(gram.blocks) ** 2 + KEPT_MATRICES * sum(w * w for w in gram.blocks)
+    drawing = FLOAT * (3 * entries + matrices + LATENT * chunk * latent)
+    drawing += FLOAT * rows * schema.width + sizes.written(schema.width, rows)
+    names = sizes.released_names(schema)
+    return Size(
+        memory=sizes.PROCESS + sizes.kept(schema.width, read) + max(summing, drawing),
+        output=sizes.table_bytes(schema.columns, rows)
+        + FLOAT * (entries + histograms)
+        + sizes.folder_words(schema),
+        card=sizes.card_bytes(names),
+        rows=rows,
+    )

@@ -26,7 +26,8 @@ from adumbra.mechanisms.base import (
 )
 from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.moments.config import MomentsConfig
-from adumbra.mechanisms.moments.design import BLOCK_WIDTH, RADIUS_CELLS, ROWS_GUESS, design
+from adumbra.mechanisms.moments.design import BLOCK_WIDTH, RADIUS_CELLS, design, size_of
+from adumbra.mechanisms.sizes import ROWS_GUESS
 from adumbra.numerics import ROW_BITS, figure_upper, round_up, sqrt_upper
 from adumbra.postprocess.marginals import COMMON_COLUMNS
 from adumbra.postprocess.matrices import noise_edge
@@ -351,6 +352,7 @@ def _plan(config: MomentsConfig, parts: Parts, gram: BlockGram) -> Plan:
             "rows": decided.rows,
             "refined": decided.is_refined,
         },
+        size=size_of(config, schema, decided, gram),
     )
 
 

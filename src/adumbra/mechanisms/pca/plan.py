@@ -4,12 +4,20 @@ from dataclasses import replace
 
 from adumbra.data.encode import Encoder
 from adumbra.errors import Unsupported, require
+from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Noise, Plan, Settled, person_notes, require_magnitudes
-from adumbra.mechanisms.box_release import PURPOSE, MomentParts, calibrate_moments, require_rows_unit
+from adumbra.mechanisms.box_release import (
+    PURPOSE,
+    MomentParts,
+    box_memory,
+    calibrate_moments,
+    require_rows_unit,
+)
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.pca.config import PCAConfig, budget_parts, idle_options
 from adumbra.mechanisms.pca.forecast import moment_expectations, row_expectations
 from adumbra.mechanisms.pca.rows import ROWS
+from adumbra.mechanisms.sizes import Size
 from adumbra.privacy.guarantee import promise
 from adumbra.schema.schema import Schema
 
@@ -53,4 +61,26 @@ def _plan(config: PCAConfig, schema: Schema, parts: MomentParts) -> Plan:
             "encoded_columns": encoder.width,
             "squared_noise_by_n_components": rows.table if rows else [],
         },
+        size=_size(config, schema, encoder),
+    )
+
+
+def _size(config: PCAConfig, schema: Schema, encoder: Encoder) -> Size:
+    """Memory and disk: moments first, then rows, streamed or drawn whole."""
+    is_drawn = config.output == "sample"
+    rows = sizes.rows_drawn(schema, config.synthetic_rows if is_drawn else schema.rows)
+    width, columns = encoder.width, schema.width
+    read = sizes.rows_read(schema)
+    after = (
+        sizes.reading(columns, read, 2 * width) + sizes.written(columns, rows)
+        if config.noisy_rows
+        else sizes.decoded(width, columns, rows)
+    )
+    return Size(
+        memory=max(box_memory(schema, encoder, 0, read), sizes.PROCESS + after),
+        output=sizes.table_bytes(schema.columns, rows)
+        + sizes.FLOAT * (width + 1) * (width + 1 + config.n_components)
+        + sizes.folder_words(schema),
+        card=sizes.card_bytes(schema.names, encoder.names),
+        rows=rows,
     )

@@ -46,7 +46,9 @@ from adumbra.mechanisms.projection.rows import (
     natural_exponent,
     noise_entry,
     row_space,
+    size_of,
 )
+from adumbra.mechanisms.sizes import Size
 from adumbra.numerics import sqrt_upper
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw, gaussian_law, laplace_law
 from adumbra.privacy.conversion import gaussian_sigma
@@ -162,10 +164,12 @@ def settle_dppro(config: DPProConfig, schema: Schema) -> Settled[DPProConfig, DP
             space, matrix, gaussian_law(noise.scale, 2.0**noise.exponent), config.nonzeros
         ),
     )
-    return Settled(config=config, schema=schema, plan=_dppro_plan(config, schema, parts), parts=parts)
+    size = size_of(space, schema, config.n_components, released=True)
+    plan = _dppro_plan(config, schema, parts, size)
+    return Settled(config=config, schema=schema, plan=plan, parts=parts)
 
 
-def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts) -> Plan:
+def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts, size: Size) -> Plan:
     """Cost, noise and expected error, from public numbers only."""
     space, matrix, model = parts.space, parts.matrix, parts.model
     mu = row_amount(config, space.unit)
@@ -190,6 +194,7 @@ def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts) -> Plan:
         expected=told.expected,
         notes=(*label_notes(schema, parts.label), *told.notes),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
+        size=size,
     )
 
 
@@ -268,12 +273,12 @@ def settle_jl_laplace(config: JLLaplaceConfig, schema: Schema) -> Settled[JLLapl
     require_magnitudes(schema, config.row_norm)
     space = row_space(schema, config.row_norm)
     parts = JLParts(space=space, label=settle_label(config, space))
-    return Settled(
-        config=config, schema=schema, plan=_jl_laplace_plan(config, schema, parts), parts=parts
-    )
+    size = size_of(space, schema, config.n_components, released=False)
+    plan = _jl_laplace_plan(config, schema, parts, size)
+    return Settled(config=config, schema=schema, plan=plan, parts=parts)
 
 
-def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts) -> Plan:
+def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts, size: Size) -> Plan:
     """Cost, noise and expected error, from public numbers only."""
     space, epsilon = parts.space, row_amount(config, parts.space.unit)
     matrix = preview_projection(config, space)
@@ -313,4 +318,5 @@ def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts) ->
         expected=told.expected,
         notes=(*label_notes(schema, parts.label), *told.notes, *doubt),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
+        size=size,
     )

@@ -27,9 +27,12 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.matrices import ProjectionMatrix
+from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Calibrated, Noise
+from adumbra.mechanisms.sizes import Size
 from adumbra.numerics import (
     MATRIX_BITS,
+    NOISE_BLOCK,
     ROW_BITS,
     Array,
     Ints,
@@ -47,6 +50,7 @@ PURPOSE = "rows"  # of the noise of both, a key for each block of 4,096 rows
 EXACT_EXPONENT = -(ROW_BITS + MATRIX_BITS)  # x R is exact on this grid
 ROUNDED_BITS = 30  # an exact product is rounded to noise * 2^-30 at most: one random word still suffices
 CLIPPED_BITS = 38  # a clipped row keeps its own grid (radius * 2^-22) down to noise of 2^16 radii
+MATRICES = 5  # copies of the matrix while it is drawn and used: numbers, their QR, units, floats
 
 AnyBatch = Batch | SetBatch
 
@@ -223,6 +227,25 @@ def record_batches(blocks: Iterator[Block], schema: pa.Schema) -> Iterator[pa.Re
         values = np.asfortranarray(block.to_float())
         columns = [pa.array(values[:, j]) for j in range(values.shape[1])]
         yield pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
+
+
+def size_of(space: RowSpace, schema: Schema, n_components: int, *, released: bool) -> Size:
+    """Memory and disk of projected rows: the matrix, blocks on their way, a row group of the file."""
+    rows = sizes.rows_drawn(schema, schema.rows)
+    matrix, piece = space.width * n_components, min(rows, NOISE_BLOCK)
+    blocks = sizes.reading(schema.width, rows, space.width)
+    noisy = sizes.FLOAT * 6 * n_components * piece * sizes.workers()
+    names = column_names(n_components)
+    return Size(
+        memory=sizes.PROCESS
+        + sizes.FLOAT * MATRICES * matrix
+        + max(blocks + noisy + sizes.written(n_components, rows), 0),
+        output=sizes.FLOAT * (rows * n_components + matrix * released)
+        + sizes.CHUNK_BYTES * n_components * (1 + rows // 1024)
+        + sizes.folder_words(schema),
+        card=sizes.card_bytes(names),
+        rows=rows,
+    )
 
 
 def natural_exponent(matrix: ProjectionMatrix) -> int:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from adumbra.errors import Unsupported, require
+from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Plan, Settled, person_notes, require_magnitudes
 from adumbra.mechanisms.fields import refuse_idle, unused_guess
 from adumbra.mechanisms.ron_gauss.choice import (
@@ -14,12 +15,14 @@ from adumbra.mechanisms.ron_gauss.choice import (
 )
 from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
 from adumbra.mechanisms.ron_gauss.scales import Budget, Scales, scales
+from adumbra.mechanisms.sizes import Size
 from adumbra.postprocess.ron_gauss.space import Space, space_of
 from adumbra.privacy.guarantee import promise
 from adumbra.relations import Unit
 from adumbra.schema.schema import Schema
 
 METHOD = "ron-gauss"
+MATRICES = 5  # copies of the projection while it is drawn: normal numbers, their QR, units, floats
 COLUMNS_SHARE = 0.3  # of the budget for the mean of all columns, as in the paper ...
 DIRECTIONS_SHARE = 0.05  # ... or of the p directions alone, whose noise is smaller by about sqrt(p/m)
 
@@ -129,6 +132,34 @@ def _plan(config: RONGaussConfig, parts: Parts) -> Plan:
         expected=expected,
         notes=(*notes, *person_notes(schema)),
         details={"components": space.components, "noise_to_signal_by_n_components": table},
+        size=_size(config, space),
+    )
+
+
+def _size(config: RONGaussConfig, space: Space) -> Size:
+    """Memory and disk: sums of rows and their Gram, then drawn rows of all columns."""
+    schema, width, side = space.layout.schema, space.width, space.components + (space.classes or 1) + 2
+    groups = (space.classes or 1) if space.covariance == "class" else 1
+    rows = sizes.rows_drawn(schema, config.synthetic_rows, config.expected_rows)
+    read = sizes.rows_read(schema, config.expected_rows)
+    entries, matrix = width + groups * side * side, width * space.components
+    summing = sizes.reading(schema.width, read, 2 * width) + sizes.totals(entries)
+    is_whole = config.output == "columns"
+    released = width if is_whole else space.components
+    drawing = sizes.decoded(released, schema.width if is_whole else 0, rows)
+    names = schema.names if is_whole else tuple(f"y{j + 1}" for j in range(space.components))
+    table = (
+        sizes.table_bytes(schema.columns, rows)
+        if is_whole
+        else sizes.FLOAT * rows * (released + 1) + sizes.CHUNK_BYTES * released
+    )
+    return Size(
+        memory=sizes.PROCESS + sizes.FLOAT * MATRICES * matrix + max(summing, drawing),
+        output=table
+        + sizes.FLOAT * (matrix + (groups + 1) * side * side + (space.classes or 1) * (width + side))
+        + sizes.folder_words(schema),
+        card=sizes.card_bytes(names) + 40 * (space.classes or 1),
+        rows=rows,
     )
 
 

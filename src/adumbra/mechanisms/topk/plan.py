@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Noise, Plan, Settled, person_notes
 from adumbra.mechanisms.fields import refuse_idle
+from adumbra.mechanisms.sizes import Size
 from adumbra.mechanisms.topk.config import (
     Algorithm,
     Step,
@@ -85,6 +87,19 @@ def _plan(
         expected={f"standard error of a count, length {m}": error for m, error in errors.items()},
         notes=(*notes, *person_notes(schema)),
         details={"budget": {step.value: amount for step, amount in budget.items()}},
+        size=_size(config, schema),
+    )
+
+
+def _size(config: TopKConfig, schema: Schema) -> Size:
+    """Memory and disk: counts of all items, sets that are held for a second pass, a short table."""
+    listed = schema.width if config.all_counts else 0
+    rows = config.k + listed
+    return Size(
+        memory=sizes.PROCESS + sizes.KEPT + sizes.SETS + sizes.totals(schema.width) + 64 * rows,
+        output=48 * rows + sizes.folder_words(schema),
+        card=sizes.card_bytes(()),
+        rows=config.k,
     )
 
 

@@ -134,6 +134,10 @@ class Ledger:
         with self._store.read() as connection:
             accounts.check(connection, population, guarantee)
 
+    def require_writable(self) -> None:
+        """Refuse a ledger that cannot take a charge now: read-only, full, locked or out of reach."""
+        self._store.require_writable()
+
     def quote(self, population: str, guarantee: PrivacyGuarantee) -> tuple[Quote, ...]:
         """What it would take of the population's account and of each ancestor's; charges nothing."""
         with self._store.read() as connection:

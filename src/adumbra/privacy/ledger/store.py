@@ -14,11 +14,11 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url, update
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
@@ -36,11 +36,14 @@ from adumbra.errors import (
 )
 from adumbra.privacy.ledger import postgres
 from adumbra.privacy.ledger.files import damaged, is_damage, is_database, require_mode
+from adumbra.privacy.ledger.model import heads
 
 BUSY_SECONDS = 60
 _WRITE = "adumbra_write"
-# SQLSTATE of PostgreSQL: disk full; read-only transaction or server
-_FULL, _READ_ONLY = ("53100",), ("25006",)
+ROOM = 4 * 2**20  # bytes that a release may write beside and into a SQLite file, many times over
+_TOUCH = update(heads).values(sequence=heads.c.sequence + 1)
+# SQLSTATE of PostgreSQL: disk full; read-only transaction or server; out of memory
+_FULL, _READ_ONLY, _NO_MEMORY = ("53100",), ("25006",), ("53200",)
 _WITHHELD = ("withheld: it may hold private values",)
 _LOGGER = "adumbra"  # below sqlalchemy.engine.Engine, with a level of its own
 # What is meant as an address although it is none; it may hold a password and is never shown as a path.
@@ -49,6 +52,10 @@ ADDRESS = re.compile(r"(?i)postgres\w*(\+\w+)?:|.*\b(pass\w*|host|dbname)\s*=")
 
 class ReplyLost(LedgerError):
     """Nobody can say now whether the last act was written."""
+
+
+class _Undone(Exception):
+    """Rolls a transaction back that shall leave no trace."""
 
 
 class Store:
@@ -82,6 +89,16 @@ class Store:
         with self._transaction(write=True) as connection:
             yield connection
 
+    def require_writable(self) -> None:
+        """Refuse, by a write that is rolled back, a database that would not take a charge now."""
+        if self._url.get_backend_name() == "sqlite" and not self._memory:
+            status = os.statvfs(Path(str(self._url.database)).parent)
+            if status.f_bavail * status.f_frsize < ROOM:
+                raise LedgerNotWritable(f"ledger={self.name}: its disk is full; make room and try again")
+        with suppress(_Undone), self.write() as connection:
+            connection.execute(_TOUCH)
+            raise _Undone
+
     def close(self) -> None:
         """Close the pooled connections."""
         self._current().dispose()
@@ -96,12 +113,9 @@ class Store:
                     self._begun(connection, write=write),
                 ):
                     yield connection
-            except OperationalError as error:
-                fault = _operational(self.name, error)
-                _withhold(error)
             except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error) as error:
+                fault = _fault(self.name, error)
                 _withhold(error)
-                fault = LedgerError(f"ledger={self.name}: the database refused the act")
             else:
                 return
             raise_alone(fault)
@@ -174,10 +188,11 @@ class Store:
         return engine
 
 
-def _operational(name: str, error: OperationalError) -> LedgerError:
+def _fault(name: str, error: Exception) -> LedgerError:
     """What stops a database, by its own code and never by its text."""
-    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the rest says why more closely
-    state = getattr(error.orig, "sqlstate", None)
+    cause = getattr(error, "orig", error)
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the rest says why more closely
+    state = getattr(cause, "sqlstate", None)
     if code == sqlite3.SQLITE_FULL or state in _FULL:
         return LedgerNotWritable(f"ledger={name}: its disk is full; make room and try again")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) or state in _READ_ONLY:
@@ -188,7 +203,11 @@ def _operational(name: str, error: OperationalError) -> LedgerError:
         return LedgerNotWritable(
             f"ledger={name}: cannot be written where it lies; its folder must be writable, too"
         )
-    return LedgerError(f"ledger={name}: busy or unreachable; try again")
+    if code == sqlite3.SQLITE_NOMEM or state in _NO_MEMORY:
+        return LedgerNotWritable(f"ledger={name}: its server has no memory left; try again later")
+    if isinstance(error, OperationalError):
+        return LedgerError(f"ledger={name}: busy or unreachable; try again")
+    return LedgerError(f"ledger={name}: the database refused the act")
 
 
 def _silence_statements() -> None:
