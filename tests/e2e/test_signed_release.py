@@ -80,8 +80,10 @@ def test_a_signed_release_end_to_end(place):
     assert "whose? give the publisher's key, or a trust file" in demanded.stderr
     assert "the key that you gave" in done("verify r --key ann.pub")
     assert line in done("key trust ann ann.pub")
-    assert f"signed by ann ({made['fingerprint']}), valid on 20" in done("verify r --require-signature")
-    assert "signed by ann" in done("inspect r")
+    assert f"signed    by ann ({made['fingerprint']}), valid on 20" in done(
+        "verify r --require-signature"
+    )
+    assert "signed    by ann" in done("inspect r")
     facts = json.loads(done("verify r --json --signer ann"))
     assert facts["signature"]["names"] == ["ann"]
     assert facts["signature"]["is_trusted"] is True
@@ -101,7 +103,7 @@ def test_a_key_with_a_window_and_files_of_ones_own(place):
     assert "that key is not valid for a release of 20" in late.stderr
     public = read_public_key("ann.pub")
     (place / "mine").write_text(f"ann {public.line()}\n")
-    assert "signed by ann" in done("verify r --require-signature --trust mine")
+    assert "signed    by ann" in done("verify r --require-signature --trust mine")
     (place / "bad").write_text(f"{public.line()}\n")
     revoked = adumbra("verify", "r", "--trust", "mine", "--revoked", "bad")
     assert revoked.returncode == 4

@@ -54,8 +54,13 @@ def inspect(folder: Folder, json: AsJson = False) -> None:
         print_hanging(console, clean(limit), "- ", "dim")
     if "card.html" in card["files"]:
         typer.echo(f"page      {folder / 'card.html'}")
-    typer.echo(f"signed    {checked.signature_words()}")
+    typer.echo(signature_line(checked))
     typer.echo(f"digest    {checked.digest}")
+
+
+def signature_line(checked: "Verified") -> str:
+    """Who vouches for a release, under a heading that its sentence does not repeat."""
+    return f"signed    {checked.signature_words().removeprefix('signed ')}"
 
 
 def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
@@ -103,7 +108,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
             f"verified  {folder}: {checked.files} files, {checked.size:,} bytes, every byte covered"
         )
         typer.echo(f"promise   {clean(checked.card['guarantee']['sentence'])}")
-        typer.echo(f"signed    {checked.signature_words()}")
+        typer.echo(signature_line(checked))
         if standing is not None:
             typer.echo(f"log       {clean(standing.sentence())}")
         compared = "as the publisher names it" if digest else "compare it with what the publisher names"

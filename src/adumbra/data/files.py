@@ -95,7 +95,8 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
     wanted = schema.names if schema.person is None else (*schema.names, schema.person.column)
     absent = [name for name in wanted if name not in types]
     if absent:
-        faults.append(f"column {listed(absent)} absent; rename in the data or the schema")
+        word = "column" if len(absent) == 1 else "columns"
+        faults.append(f"{word} {listed(absent)} absent; rename in the data or the schema")
         faults += delimiter_hint(names)
     doubled = (
         sorted({name for name in wanted if names.count(name) > 1}) if len(types) < len(names) else []

@@ -218,7 +218,7 @@ def test_readable_storage():
     [
         (
             DATA.drop_columns(["a", "c"]),
-            "data: column 'a', 'c' absent; rename in the data or the schema",
+            "data: columns 'a', 'c' absent; rename in the data or the schema",
         ),
         (pa.table([DATA["a"], *DATA.columns], names=["a", *DATA.column_names]), "column 'a' twice"),
         (
