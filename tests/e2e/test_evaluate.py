@@ -104,9 +104,9 @@ def test_a_stamped_page_with_figures_in_their_order(place):
     pairs = found["pairs"]
     assert pairs["releases"][0]["mean"] < pairs["releases"][1]["mean"]
     assert pairs["chance"]["mean"] < pairs["independent"]["mean"]
-    real, better, worse, floor = (one["auc"] for one in found["classify"]["models"]["boosted trees"])
+    real, better, _, floor = (one["auc"] for one in found["classify"]["models"]["boosted trees"])
     assert real > 0.75 > floor
-    assert better > worse
+    assert better > floor  # 0.1 apart and more at epsilon 20; what epsilon 0.05 reaches is chance
     assert found["regress"]["models"]["ridge regression"][0] > 0.5
     assert abs(found["regress"]["models"]["ridge regression"][-1]) < 0.3
     assert found["clusters"]["ratios"][0] == 1.0
@@ -243,3 +243,22 @@ def test_the_sample_of_a_large_table_is_uniform(monkeypatch):
     assert (len(found.values), found.counted) == (500, rows)
     # 500 of 12,000 rows without replacement: the mean of 0..99 has a standard error of 1.26.
     assert abs(found.values[:, 0].mean() - values["low"].to_numpy().mean()) < 6.5 * 1.26
+
+
+def test_rows_of_persons_are_compared_row_by_row(tmp_path):
+    head = (
+        'format = "adumbra-schema/2"\n[table]\nunit = "person"\nneighbours = "add-remove-person"\n'
+        'person = "id"\nmax_rows_per_person = 2\n'
+    )
+    columns = '[[groups]]\nnames = ["low", "high"]\nkind = "integer"\nlower = 0\nupper = 99\n'
+    schema = Schema.parse(head + columns)
+    rows = table(300, 0).select(["low", "high"]).append_column("id", pa.array(np.arange(300) // 2))
+    with create_ledger(tmp_path / "l.db") as ledger:
+        ledger.register(Population("p", schema.unit, schema.neighbours, 9.0, 1e-6))
+    config = MomentsConfig(epsilon=5.0, delta=1e-6, synthetic_rows=200)
+    made = workflow.release(
+        rows, config, schema=schema, ledger=tmp_path / "l.db", population="p", out=tmp_path / "r"
+    )
+    found = ad.evaluate(rows, made, rows=100, holdout=rows).to_dict()
+    assert found["attacks"][0]["shadow_advantage"] is None
+    assert (found["rows"], found["releases"][0]["rows"]) == (300, 200)

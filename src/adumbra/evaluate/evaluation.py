@@ -335,6 +335,7 @@ def _attacked(  # noqa: PLR0913, PLR0917 - a release and all that it is attacked
 ) -> dict[str, object]:
     steps.say("attacks")
     config = config_of(release.card["method"]["name"], release.card["method"]["config"])
-    members = replace(schema, rows=None)
-    found = attack_release(release, data, holdout, members, config=config, shadows=shadows)
+    members = replace(schema.by_row(), rows=None)
+    tried = shadows if schema.person is None else 0  # shadows hide one row, and the release hides more
+    found = attack_release(release, data, holdout, members, config=config, shadows=tried)
     return facts(found, release.card)

@@ -33,7 +33,7 @@ class Rows:
 
 def read_rows(name: str, data: object, schema: Schema) -> Rows:
     """A uniform sample of a table's rows; the declared number of rows is not held against it."""
-    source = open_source(data, replace(schema, rows=None))
+    source = open_source(data, replace(schema.by_row(), rows=None))
     require(source.schema.items is None, f"{name}: holds item sets; give a table of columns")
     rng = np.random.default_rng(SEED)
     kept, marks, counted = np.empty((0, source.schema.width)), np.empty(0), 0
