@@ -5,6 +5,7 @@ either such a value or a float rounded toward more noise (`round_up`, `*_upper`)
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -132,3 +133,11 @@ def figure_lower(value: float, digits: int = 6) -> str:
 def _figure(value: float, digits: int, rounding: str) -> str:
     rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(float(value))))
     return f"{float(rounded):.{digits}g}"
+
+
+def table_places(codes: Ints, columns: tuple[int, ...], sizes: Sequence[int]) -> Ints:
+    """The cell of each row in the joint table of some columns; the last one runs fastest."""
+    places = codes[:, columns[0]]
+    for column in columns[1:]:
+        places = places * sizes[column] + codes[:, column]
+    return np.asarray(places, np.int64)

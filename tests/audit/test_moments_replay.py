@@ -1,14 +1,17 @@
 """Replay the moments synthesizer on neighbours: what moves was paid for, nothing goes around it."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import pytest
+from scipy.special import expit, ndtri
 
+from adumbra.mechanisms.moments import chosen
 from adumbra.mechanisms.moments import plan as moments
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
+from adumbra.mechanisms.moments.plan import settle
 from adumbra.statistics.moments import BlockGram
 from support.moments import (
     ADD,
@@ -27,9 +30,9 @@ CONFIGS = [
 ]
 
 
-def mixed_pairs(schema):
+def mixed_pairs(schema, rows=60):
     """Neighbours of a mixed table: every row type against its opposite, label change included."""
-    table = mixed_table(60)
+    table = mixed_table(rows)
     frame = table.to_pandas()
     corners = [
         {"age": 0, "income": 0.0, "smoker": False, "region": "a", "job": "x", "risk": "low"},
@@ -73,7 +76,8 @@ def shares_of_paid(schema, config, pairs, gram_weights=True):
         assert dict(one.facts) == dict(two.facts)
         assert record.unmatched() == ()
         calls = one.noise[:3]  # a fourth line is of the third call, off the diagonal
-        for pair, noise in zip(record.pairs, calls, strict=True):
+        first_calls = [p for p in record.pairs if p.purpose not in {"choices", "tables"}]
+        for pair, noise in zip(first_calls, calls, strict=True):
             assert pair.purpose == noise.purpose
             change = pair.difference()
             if config.delta == 0:
@@ -139,3 +143,59 @@ def test_a_planted_half_sensitivity_is_caught(monkeypatch):
     schema = numbers_schema(6, classes=3)
     worst = shares_of_paid(schema, CONFIGS[0], number_pairs(schema))
     assert worst["gram"] > 1.0
+
+
+def prices_of_tables(neighbours, delta):
+    """What choices and tables move over what their entries declare, and all together over the claim."""
+    schema = keeping_schema(neighbours)
+    config = MomentsConfig(
+        epsilon=8.0, delta=delta, synthetic_rows=20, numbers="bins", table_share=0.5, expected_rows=400
+    )
+    worst, whole = {}, 0.0
+    for first, second in islice(mixed_pairs(schema, 400), 2):
+        record, one, two = replayed(first, second, schema, config)
+        assert one.tables["data"].equals(two.tables["data"])
+        assert all(np.array_equal(one.arrays[name], two.arrays[name]) for name in one.arrays)
+        assert record.unmatched() == ()
+        assert len(one.arrays["chosen"]) > 3
+        entries = {noise.purpose: noise for noise in one.noise}
+        losses = {}
+        for pair in record.pairs:
+            if pair.purpose not in {"choices", "tables"}:
+                continue
+            entry = entries[pair.purpose]
+            moved = pair.spread() if pair.purpose == "choices" else pair.l1()
+            if pair.purpose == "tables" and delta > 0:
+                moved = np.linalg.norm(pair.difference())
+            worst[pair.purpose] = max(worst.get(pair.purpose, 0.0), moved / entry.sensitivity)
+            losses.setdefault(pair.purpose, []).append(entry.sensitivity / entry.scale)
+        rows = 400 if neighbours is REPLACE else None
+        parts = settle(config, replace(schema, rows=rows)).parts
+        for purpose, amount in zip(("choices", "tables"), parts.amounts[3:], strict=True):
+            declared = np.array(losses[purpose])
+            if delta == 0:
+                spent = declared.sum()
+            else:
+                each = declared if purpose == "tables" else 2.0 * ndtri(expit(declared / 2.0))
+                spent = np.sqrt((each**2).sum())
+            assert spent <= amount * (1.0 + 1e-12)
+            whole = max(whole, spent / amount)
+    return worst, whole
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_chosen_tables_stay_within_their_prices(neighbours, delta):
+    worst, whole = prices_of_tables(neighbours, delta)
+    assert set(worst) == {"choices", "tables"}
+    assert max(worst.values()) <= 1.0 + 1e-12
+    assert worst["tables"] > 0.999
+    assert worst["choices"] > 0.7
+    assert whole > 0.5
+
+
+def test_a_planted_half_range_of_scores_is_caught(monkeypatch):
+    right = chosen.score_range
+    monkeypatch.setattr(chosen, "score_range", lambda reach: right(reach) / 2.0)
+    worst, _ = prices_of_tables(REPLACE, 1e-6)
+    assert worst["choices"] > 1.0

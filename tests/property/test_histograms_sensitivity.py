@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from adumbra.relations import Neighbours
+from adumbra.mechanisms.moments.chosen import SCORE_BITS, score, score_range
+from adumbra.relations import Neighbours, Reach
 from adumbra.statistics.histograms import Histograms, cell_rows
+from adumbra.statistics.joint_tables import JointTables, code_rows, table_sensitivity
 
 
 def table_of(statistic, rows):
@@ -30,3 +32,51 @@ def test_hostile_rows_never_exceed_and_disjoint_rows_reach_the_bound(columns):
     assert np.abs(change).sum() == replace.l1
     assert np.linalg.norm(change) >= 0.999999 * replace.l2
     assert table_of(statistic, first).sum() == add.l1
+
+
+SIZES = (3, 2, 4, 2)
+CLIQUES = ((0, 1), (1, 3), (0, 1, 2), (0, 2, 3))
+
+
+def exact_tables(rows):
+    statistic = JointTables(sizes=SIZES, cliques=CLIQUES)
+    codes = code_rows(np.asarray(rows, np.int64).reshape(-1, 4), SIZES)
+    return statistic.split(statistic.add(statistic.zero(), codes))
+
+
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE])
+def test_joint_tables_move_by_one_cell_for_each_row(neighbours):
+    rng = np.random.default_rng(1)
+    bound, worst = table_sensitivity(neighbours), 0.0
+    for _ in range(200):
+        pair = rng.integers(-1, 5, size=(2, 4))
+        other = pair[1:] if neighbours is Neighbours.REPLACE_ONE else np.empty((0, 4))
+        for first, second in zip(exact_tables(pair[:1]), exact_tables(other), strict=True):
+            change = (first - second).astype(float)
+            assert np.abs(change).sum() <= bound.l1
+            assert np.linalg.norm(change) <= bound.l2
+            worst = max(worst, np.abs(change).sum())
+    assert worst == bound.l1
+
+
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE])
+def test_scores_of_neighbours_move_by_at_most_the_declared_range(neighbours):
+    """Never more for hostile tables and hostile expectations, and nearly as much for some."""
+    rng = np.random.default_rng(2)
+    worst = 0.0
+    for _ in range(300):
+        base = rng.integers(0, 2, size=(int(rng.integers(1, 6)), 4))
+        other = base.copy() if neighbours is Neighbours.REPLACE_ONE else base[1:]
+        if neighbours is Neighbours.REPLACE_ONE:
+            other[0] = rng.integers(-1, 5, size=4)
+        shown = [np.abs(rng.normal(scale=2.0, size=len(t))) for t in exact_tables(base)]
+        moved = [
+            score(first, expected, 1.0) - score(second, expected, 1.0)
+            for first, second, expected in zip(
+                exact_tables(base), exact_tables(other), shown, strict=True
+            )
+        ]
+        spread = (max(moved) - min(moved)) * 2.0**-SCORE_BITS
+        assert spread <= score_range(Reach(neighbours))
+        worst = max(worst, spread)
+    assert worst > 0.7 * score_range(Reach(neighbours))

@@ -161,6 +161,10 @@ def _moments():
     yield DigestKind("moments/share", table(rows=ROWS), own)
     guess = ad.MomentsConfig(epsilon=3.0, expected_rows=ROWS, synthetic_rows=40)
     yield DigestKind("moments/guess", table(ADD), guess)
+    for relation, noise, delta in ((REPLACE, "gaussian", 1e-6), (ADD, "pure", 0.0)):
+        joint = {"synthetic_rows": 40, "table_share": 0.5, "numbers": "bins"}
+        made = ad.MomentsConfig(epsilon=8.0, delta=delta, **joint)
+        yield DigestKind(f"moments/tables/{relation}/{noise}", table(relation, missing="null"), made)
     for relation, (noise, delta) in product((REPLACE, ADD), PURE_AND_NOT):
         made = ad.MomentsConfig(epsilon=3.0, delta=delta, synthetic_rows=40)
         yield DigestKind(f"moments/items/{relation}/{noise}", sets(relation), made)

@@ -21,8 +21,10 @@ from adumbra.audit.pairs import (
     Tables,
     added,
     between,
+    categories,
     corner_pairs,
     corners,
+    crossed,
     item_table,
     keeping_null,
     labelled,
@@ -69,7 +71,7 @@ CHOICES: Mapping[type, Mapping[str, tuple[object, ...]]] = {
     },
     PCAConfig: {"output": ("rows", "sample"), "bound": ("basis", "clip")},
     LDAConfig: {},
-    MomentsConfig: {"numbers": ("scores", "bins")},
+    MomentsConfig: {"numbers": ("scores", "bins"), "table_share": (0.0, 0.5)},
     TopKConfig: {"algorithm": tuple(one.value for one in Algorithm if one is not Algorithm.AUTO)},
 }
 
@@ -285,13 +287,17 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
         if relation is ADD:
             gone = added(holed, MANY, none)
         binned = (two_heaps(schema, MANY, corner, np.array([-1.0, -1.0, 1.0, 1.0, 1.0])),)
-        # Four items in every row, one in none, six in every other one: a full and an empty row differ in
-        # length then, and stand at 120 degrees, where their sums and products together differ most.
+        # Four items in every row, seven in none: a full and an empty row differ in length then, and
+        # stand at right angles, where their products differ most.
         sets = Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=10))
-        usual = [[*range(4)], [*range(4), *range(5, 11)]] * (MANY // 2)
+        usual = [[*range(4)]] * MANY
         baskets = (item_table([*usual, [*range(11)]]), item_table([*usual, []]))
         if relation is ADD:
             baskets = (item_table(usual), item_table([*usual, [*range(11)]]))
+        # Joint tables of five categories, of which some have too many rows in a cell and some too few:
+        # so scores move both ways.
+        codes = categories(relation)
+        moved = (crossed(codes, MANY),)
         made: list[tuple[str, Schema, tuple[Tables, ...], float, str]] = [
             ("", schema, tables, delta, "scores"),
             ("pure/", schema, tables, 0.0, "scores"),
@@ -301,9 +307,14 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
             ("pure/bins/", schema, binned, 0.0, "bins"),
             ("items/", sets, (baskets,), delta, "auto"),
             ("pure/items/", sets, (baskets,), 0.0, "auto"),
+            ("tables/", codes, moved, delta, "auto"),
+            ("pure/tables/", codes, moved, 0.0, "auto"),
         ]
         for label, declared, pairs, amount, way in made:
-            config = MomentsConfig(epsilon=epsilon, delta=amount, synthetic_rows=8, numbers=way)
+            share = 0.5 if "tables" in label else 0.0
+            config = MomentsConfig(
+                epsilon=epsilon, delta=amount, synthetic_rows=8, numbers=way, table_share=share
+            )
             name = f"moments/{label}{relation}"
             cases.append(Case(name=name, config=config, schema=declared, tables=pairs))
     return cases

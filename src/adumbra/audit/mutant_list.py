@@ -14,6 +14,7 @@ from adumbra.audit.reassuring import REASSURING
 from adumbra.data.bounds import bound_rows
 from adumbra.data.encode import Encoder
 from adumbra.mechanisms import box_release
+from adumbra.mechanisms.moments import chosen
 from adumbra.mechanisms.moments import plan as moments_plan
 from adumbra.mechanisms.moments import release as synthesizer
 from adumbra.mechanisms.projection import plan as projections
@@ -303,6 +304,30 @@ MUTANTS: tuple[Mutant, ...] = (
         check="sensitivity",
         case="moments/add-remove",
         patches=lambda: [(moments_plan, "split_mu", wrong.whole_budget)],
+    ),
+    Mutant(
+        name="moments: scores of tables that move half as far",
+        check="sensitivity",
+        case="moments/tables/replace-one",
+        patches=lambda: [(chosen, "score_range", wrong.half_range)],
+    ),
+    Mutant(
+        name="moments: candidates are tables that hold many rows",
+        check="replay",
+        case="moments/tables/add-remove",
+        patches=lambda: [(chosen, "choose", wrong.crowded_tables)],
+    ),
+    Mutant(
+        name="moments: one table without noise",
+        check="replay",
+        case="moments/tables/replace-one",
+        patches=lambda: [(chosen, "measure", wrong.first_table_exact)],
+    ),
+    Mutant(
+        name="moments: every chosen table at the price of all",
+        check="sensitivity",
+        case="moments/tables/add-remove",
+        patches=lambda: [(chosen, "split_mu", wrong.whole_budget)],
     ),
     Mutant(
         name="noise whose width follows the exact sums",

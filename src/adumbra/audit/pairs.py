@@ -164,6 +164,32 @@ def keeping_null(schema: Schema) -> Schema:
     return replace(schema, columns=tuple(columns))
 
 
+def categories(neighbours: Neighbours) -> Schema:
+    """Five categories of three and two levels, the last of them the class."""
+    columns = tuple(
+        Column(name=name, kind=Kind.CATEGORY, categories=levels)
+        for name, levels in (("a", ("p", "q", "r")), *((n, ("u", "v")) for n in "bcdy"))
+    )
+    return Schema(columns=columns, unit=ROW, neighbours=neighbours, label="y")
+
+
+def crossed(schema: Schema, rows: int) -> Tables:
+    """Most rows alike, others of all kinds, and one that goes from a corner to the opposite one.
+
+    Of a column the usual level is the first, of the last but one the second: so the two corners stand
+    nearly at right angles around the mean.
+    """
+    rng = np.random.default_rng(0)
+    levels = np.array([len(column.categories) for column in schema.columns])
+    base = rng.integers(0, levels, size=(rows, len(levels))).astype(np.float64)
+    is_usual = rng.random((rows, len(levels) - 1)) < 0.9
+    base[:, :-1] = np.where(is_usual, np.eye(1, len(levels) - 1, len(levels) - 2), base[:, :-1])
+    corner = np.concatenate([base, [[0.0] * len(levels)]])
+    other = np.concatenate([base, [levels - 1.0]])
+    before = base if schema.neighbours is ADD else corner
+    return table_of(schema, before), table_of(schema, other)
+
+
 def mixed(neighbours: Neighbours) -> Schema:
     """Two numbers and two categories, of three and of two levels."""
     columns = (

@@ -198,6 +198,7 @@ def _synthesizers(
 ) -> list[tuple[str, str, Schema, dict[str, object], float]]:
     """Name, method, schema, options and delta of everything that writes synthetic rows."""
     ron: dict[str, object] = {"n_components": 2, "synthetic_rows": 5}
+    tables: dict[str, object] = {"synthetic_rows": 5, "numbers": "bins", "table_share": 0.5}
     sample: dict[str, object] = {"n_components": 2, "output": "sample", "synthetic_rows": 5}
     return [
         ("ron-gauss", "ron-gauss", schema, ron, 1e-6),
@@ -209,6 +210,8 @@ def _synthesizers(
         ("moments", "moments", schema, {"synthetic_rows": 5}, 1e-6),
         ("moments-pure", "moments", schema, {"synthetic_rows": 5, "numbers": "scores"}, 0.0),
         ("moments-null", "moments", keeping_null(schema), {"synthetic_rows": 5}, 1e-6),
+        ("moments-tables", "moments", keeping_null(schema), tables, 1e-6),
+        ("moments-tables-pure", "moments", schema, tables, 0.0),
     ]
 
 

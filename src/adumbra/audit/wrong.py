@@ -11,6 +11,7 @@ from adumbra.audit import planted
 from adumbra.audit.pairs import REPLACE, ROW, Tables, corners, item_table, numbers, replaced
 from adumbra.audit.planted import Patch
 from adumbra.mechanisms.methods import method_named
+from adumbra.mechanisms.moments import chosen
 from adumbra.mechanisms.moments import release as synthesizer
 from adumbra.mechanisms.moments.release import bounded_block, centred
 from adumbra.mechanisms.projection.plan import MATRIX, secret_projection
@@ -262,3 +263,27 @@ def longest_row(batch: Any, plan: Any, centre: Any, lower: float, _radius: float
     rows, _ = centred(batch, plan, centre, lower)
     longest = float(np.sqrt(np.square(rows).sum(axis=1)).max(initial=1e-9))
     return bounded_block(batch, plan, centre, lower, longest)
+
+
+def half_range(reach: Any) -> float:
+    return _RIGHT_RANGE(reach) / 2.0
+
+
+_RIGHT_RANGE = chosen.score_range
+
+
+def crowded_tables(turns: Any, working: Any, left: Any, numbers: range) -> Any:
+    kept = [clique for clique in left if int(turns.exact[clique].max()) % 2 == 0]
+    return _RIGHT_CHOOSE(turns, working, kept, numbers)
+
+
+_RIGHT_CHOOSE = chosen.choose
+
+
+def first_table_exact(turns: Any, clique: Any, number: int) -> Array:
+    if number == 0:
+        return np.asarray(turns.exact[clique], np.float64)
+    return _RIGHT_MEASURE(turns, clique, number)
+
+
+_RIGHT_MEASURE = chosen.measure

@@ -102,7 +102,8 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
         sorted({name for name in wanted if names.count(name) > 1}) if len(types) < len(names) else []
     )
     if doubled:
-        faults.append(f"column {listed(doubled)} twice; names must differ")
+        word = "column" if len(doubled) == 1 else "columns"
+        faults.append(f"{word} {listed(doubled)} twice; names must differ")
     if schema.person is not None:
         faults += id_faults(schema.person.column, types.get(schema.person.column, pa.null()))
     found = [(column, types[column.name]) for column in schema.columns if column.name in types]

@@ -41,6 +41,7 @@ class MomentsSynthesizer(TableEstimator):
     classes : for arrays with y: the public list of its classes
     expected_rows : a public guess of the number of rows, where that is private
     marginal_share : part of the budget for histograms; by default a public rule
+    table_share : part of the budget for joint tables that are measured; by default a public rule
     numbers : "auto", "bins" or "scores": how numbers enter the second moments
     sample_seed : public seed of `sample`
 
@@ -71,6 +72,7 @@ class MomentsSynthesizer(TableEstimator):
         classes: Sequence[Hashable] | None = None,
         expected_rows: int | None = None,
         marginal_share: float | None = None,
+        table_share: float | None = None,
         numbers: str = "auto",
         sample_seed: int = 0,
     ) -> None:
@@ -82,6 +84,7 @@ class MomentsSynthesizer(TableEstimator):
         self.classes = classes
         self.expected_rows = expected_rows
         self.marginal_share = marginal_share
+        self.table_share = table_share
         self.numbers = numbers
         self.sample_seed = sample_seed
 
@@ -104,6 +107,7 @@ class MomentsSynthesizer(TableEstimator):
             synthetic_rows=1,  # rows are drawn by `sample`, from the released arrays
             expected_rows=self.expected_rows,
             marginal_share=self.marginal_share,
+            table_share=self.table_share,
             numbers=self.numbers,
             sample_seed=self.sample_seed,
         )

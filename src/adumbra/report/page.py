@@ -22,6 +22,8 @@ ValueT = TypeVar("ValueT")
 
 EXPECTED = {
     "best_n_components": "number of components with the smallest error",
+    "chosen_table_sigma": "noise of a count in a chosen joint table (standard deviation, in rows)",
+    "chosen_table_total_variation": "error of a chosen joint table of 64 cells, at most",
     "class_mean_error": "error of a class mean, classes of equal size (columns scaled to width 1)",
     "class_mean_noise": "noise of an average class's mean, in lengths of a centred row",
     "count_sigma": "noise of a count in a histogram (standard deviation, in rows)",
@@ -41,6 +43,7 @@ EXPECTED = {
     "one_way_total_variation_mean_if_columns_are_alike": "mean error where columns look alike",
     "one_way_total_variation_worst": "error of the shares of values in the worst column",
     "one_way_total_variation_worst_if_columns_are_alike": "worst error where columns look alike",
+    "pair_sigma": "noise of a count of two columns, from the correlations (in rows, at most)",
     "second_moment_error": "error of a second moment of two columns (columns scaled to width 1)",
     "spectral_edge": "variance below which a direction drowns in noise (columns scaled to width 1)",
     "squared_error_of_mean_at_most": "squared error of a row if only the mean is released, at most",
@@ -54,6 +57,7 @@ FACTS = {
     "number_cells": "equal cells of a number (its two bounds apart)",
     "numbers": "how numbers were counted",
     "components_found": "directions found in the noisy moments",
+    "measured_tables": "joint tables that were chosen and measured",
     "modelled_variance": "variance of the released model",
     "spectral_edge": EXPECTED["spectral_edge"],
     "surviving_rank": "directions that stood out of the noise",

@@ -38,6 +38,7 @@ OLD_NAMES = ("one_way_total_variation", "one_way_total_variation_if_columns_are_
 def test_every_expected_error_has_a_phrase():
     configs = [
         ad.MomentsConfig(epsilon=1.0),
+        ad.MomentsConfig(epsilon=1.0, numbers="bins", table_share=0.3),
         ad.RONGaussConfig(epsilon=1.0, delta=0.0),
         ad.RONGaussConfig(epsilon=1.0, delta=0.0, mode="gmm"),
         ad.LDAConfig(epsilon=1.0, delta=0.0),

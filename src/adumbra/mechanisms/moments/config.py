@@ -25,6 +25,11 @@ class MomentsConfig:
     marginal_share: float | None = option(
         "Share of the budget for one-way histograms. none: by a public rule.", default=None
     )
+    table_share: float | None = option(
+        "Share of the budget for tables of two or three columns that are chosen by their error and "
+        "measured. none: by a public rule; 0: no such tables.",
+        default=None,
+    )
     numbers: str = option(
         "How numbers enter the second moments: as bins, or as one scaled column (scores).",
         default="auto",
@@ -40,6 +45,8 @@ class MomentsConfig:
         require(
             share is None or 0.0 < share <= 0.95, f"marginal_share={share}: must lie between 0 and 0.95"
         )
+        paid = self.table_share
+        require(paid is None or 0.0 <= paid <= 0.9, f"table_share={paid}: must lie between 0 and 0.9")
         require(
             self.numbers in NUMBERS, f"numbers={self.numbers}: unknown; use one of {', '.join(NUMBERS)}"
         )

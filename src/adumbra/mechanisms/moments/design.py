@@ -17,13 +17,14 @@ from adumbra.postprocess.decode import BLOCK_ROWS, BLOCK_VALUES
 from adumbra.postprocess.moments.design import (
     BIN_PARTS,
     FINE_CELLS,
+    Chosen,
     Design,
     Feature,
     features_of,
     label_of,
 )
 from adumbra.privacy.conversion import mu_of
-from adumbra.relations import Unit
+from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 from adumbra.statistics.moments import BlockGram
 
@@ -34,7 +35,11 @@ MOST_SCORE_CELLS = 32  # numbers have this many (more would not stay in the proc
 QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its expected rows
 MOST_BINNED = 16  # numbers are cut into bins beside as many categories, if at most this many ...
 BINNED_NOISE = 8.0  # ... and the noise of a pair's cell is below this many times its expected count
+LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
+LEVEL_WEIGHT, NUMBER_WEIGHT = 0.3, math.sqrt(0.5)  # of the class in the Gram, in clip radii ...
+CONSTANT_WEIGHT = 0.1  # ... and of the constant, where there is no class
 CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
+PLAIN_QUANTILES = (0.3, 0.9, 0.99)  # the same for categories without a class, whose rows are moved too
 NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the trace
 PAIR_EDGES = (0.005, 0.001)  # the same for pairs of levels alone, whose rows are moved to show the Gram
 MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved ...
@@ -42,6 +47,15 @@ REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of 
 MATRICES = 6  # copies of a block of the Gram: covariance, eigenvectors, their work space
 KEPT_MATRICES = 2  # of every block: covariance and its root
 LATENT = 4  # copies of a chunk of latent rows
+TABLES_PER_COLUMN = 2  # chosen and measured, in so many batches ...
+TABLE_BATCHES = 4
+TABLE_SHARE = 0.35  # ... with this part of the budget, of which this part pays for the choices, ...
+CHOICE_SHARE = 0.12
+MOST_CHOSEN = 64  # ... in tables of at most so many columns ...
+TYPICAL_CELLS = 64.0
+DROWNED, QUIET = 0.4, 0.1  # ... whose typical table has noise of at most this part of the rows
+DROWNED_CLASSED = 0.03  # ... or this one, where histograms by class are pair tables already
+CODE_PARTS = (16, 32)  # codes of a number, where tables are measured: noisy and quiet
 
 
 def design(config: MomentsConfig, schema: Schema) -> Design:
@@ -62,9 +76,13 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     is_binned = is_binned if config.numbers == "auto" else config.numbers == "bins"
     parts = FINE_CELLS if is_binned else _score_cells(config, columns, count)
     features = features_of(schema, label, is_binned=is_binned, parts=parts)
-    share = config.marginal_share or _histogram_share(config, features, count)
-    # Categories learn their classes from the histograms; numbers learn them from the Gram.
-    weight = 0.3 if all(f.is_levels for f in features) else math.sqrt(0.5)
+    share = config.marginal_share or _histogram_share(
+        config, features, count, is_labelled=label is not None
+    )
+    # Categories learn their classes from the histograms; numbers learn them from the Gram. Without a
+    # class the appended constant tells of means alone, which the histograms know.
+    weight = LEVEL_WEIGHT if all(f.is_levels for f in features) else NUMBER_WEIGHT
+    weight = weight if label is not None else CONSTANT_WEIGHT
     decided = Design(
         features=features,
         is_binned=is_binned,
@@ -78,9 +96,12 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     )
     edge = relative_edge(config, decided, decided.widest())
     decided = replace(decided, is_refined=edge <= REFINED_EDGE and _is_coded(decided))
+    decided = _with_chosen(config, schema, decided)
     is_paired = decided.is_refined and not any(f.is_levels for f in features)
     edges = PAIR_EDGES if is_paired else NOISY_EDGES
-    return replace(decided, quantile=CLIP_QUANTILES[sum(edge <= limit for limit in edges)])
+    is_plain = decided.is_refined and not is_paired and label is None
+    quantiles = PLAIN_QUANTILES if is_plain else CLIP_QUANTILES
+    return replace(decided, quantile=quantiles[sum(edge <= limit for limit in edges)])
 
 
 def _is_coded(decided: Design) -> bool:
@@ -89,6 +110,37 @@ def _is_coded(decided: Design) -> bool:
     columns = len(decided.columns) + (decided.label is not None)
     codes = sum(f.counted for f in decided.columns) + decided.classes
     return is_coded and columns * codes <= MOST_REFINED
+
+
+def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design) -> Design:
+    """The design with tables to be chosen and measured, where public numbers say that it pays off."""
+    columns = len(decided.columns) + (decided.label is not None)
+    asked = config.table_share
+    is_fit = _is_coded(decided) and columns >= 2
+    require(
+        not asked or is_fit,
+        f"table_share={asked}: joint tables need two columns or more, and codes in every one; "
+        "leave it out, or declare fewer levels and numbers='bins'",
+    )
+    if asked == 0.0 or not is_fit or (asked is None and not decided.is_refined):
+        return decided
+    share = asked or TABLE_SHARE
+    tables = min(round(TABLES_PER_COLUMN * columns), columns * (columns - 1) // 2)
+    step = math.sqrt(2.0) if Neighbours.REPLACE_ONE in schema.reach.steps else 1.0
+    mu = rough_mu(config) * math.sqrt(share * (1.0 - CHOICE_SHARE))
+    level = TYPICAL_CELLS * step * math.sqrt(tables) / (mu * decided.rows)
+    is_classed = decided.label is not None and any(f.is_levels for f in decided.features)
+    most = DROWNED_CLASSED if is_classed else DROWNED
+    if asked is None and (level > most or columns > MOST_CHOSEN):
+        return decided
+    parts = CODE_PARTS[level <= QUIET]
+    first = tuple(part * (1.0 - share) for part in decided.shares)
+    return replace(
+        decided,
+        is_refined=True,
+        shares=(*first, share * CHOICE_SHARE, share * (1.0 - CHOICE_SHARE)),
+        chosen=Chosen(tables=tables, batches=TABLE_BATCHES, parts=parts, share=share),
+    )
 
 
 def relative_edge(config: MomentsConfig, decided: Design, width: int) -> float:
@@ -115,14 +167,20 @@ def _is_binned(config: MomentsConfig, columns: int, numeric: int, rows: int) -> 
     return numeric <= MOST_BINNED and pair_noise * BIN_PARTS**2 / rows <= BINNED_NOISE
 
 
-def _histogram_share(config: MomentsConfig, features: tuple[Feature, ...], rows: int) -> float:
+def _histogram_share(
+    config: MomentsConfig, features: tuple[Feature, ...], rows: int, *, is_labelled: bool
+) -> float:
     """The histograms' part of the budget: less, the more their cells would drown in noise anyhow.
+
+    With a class they are pair tables, which carry most of what is known of it. Without one they are
+    known well soon, and pairs hold nearly all of the error.
 
     Errors of histograms and of the Gram both grow with sqrt(columns) / (rows mu), so that the best
     parts hardly depend on either; but a cell whose noise exceeds its rows is worth nothing. The mean
     over columns, each by its own cells.
     """
-    most = 0.7 if any(f.is_levels for f in features) else 0.4
+    most = LABELLED_SHARE if is_labelled else PLAIN_SHARE
+    most = most if any(f.is_levels for f in features) else NUMBER_SHARE
     sigma = math.sqrt(2.0 * (len(features) + 1) / most) / rough_mu(config)
     cells = [SCORE_CELLS if f.edges is not None else f.cells for f in features]  # a number's crowd
     return most * sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)

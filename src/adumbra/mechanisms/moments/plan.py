@@ -8,7 +8,6 @@ Proof       release.proof.md, of `calibrate_first` and `calibrate_gram`.
 """
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,12 +23,11 @@ from adumbra.mechanisms.base import (
     person_notes,
     require_magnitudes,
 )
-from adumbra.mechanisms.fields import unused_guess
+from adumbra.mechanisms.moments.chosen import CHOICES, TABLES, Prices, prices
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import BLOCK_WIDTH, RADIUS_CELLS, design, size_of
-from adumbra.mechanisms.sizes import ROWS_GUESS
-from adumbra.numerics import ROW_BITS, figure_upper, round_up, sqrt_upper
-from adumbra.postprocess.marginals import COMMON_COLUMNS
+from adumbra.mechanisms.moments.forecast import PlanNoise, forecast, pair_sigma
+from adumbra.numerics import ROW_BITS, round_up, sqrt_upper
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.postprocess.moments.design import Design
 from adumbra.privacy.conversion import mu_of, split_epsilon, split_mu
@@ -39,177 +37,14 @@ from adumbra.statistics.base import reach_sensitivity
 from adumbra.statistics.histograms import Histograms
 from adumbra.statistics.moments import BlockGram, require_no_overflow
 
-# What the plan of the moments synthesizer says: how wrong it will be, in numbers and in sentences.
-#
-# histogram of c cells, noise sigma a cell, n rows: total variation sqrt(2 / pi) sigma c / (2 n)
-#
-# if nothing is shared. Where m columns with like cells look alike, they are smoothed together, down to
-# 1 / sqrt(m) of it; how alike they are only the rows know, so both ends are printed.
-LONGEST_NAME = 60  # letters of a column's name that a sentence shows
-HOPELESS = 0.5  # mean one-way error, even if columns are alike, from which on a release is mostly noise
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """An error over columns: its mean, its largest value, and the column that has it."""
-
-    mean: float
-    worst: float
-    column: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """Expected errors, by name, and plain sentences."""
-
-    one_way: dict[str, float]  # of each column
-    expected: dict[str, float]
-    notes: tuple[str, ...]
-
-
-def forecast(
-    config: MomentsConfig, schema: Schema, decided: Design, gram: BlockGram, noise: tuple[float, float]
-) -> Forecast:
-    """The error of each one-way marginal and the directions that survive; from public numbers.
-
-    `noise` is the standard deviation of a histogram's cell, and the Gram's edge over its trace.
-    """
-    sigma, edge = noise
-    single = one_way_errors(decided, sigma)
-    kinds = Counter(f.cells for f in decided.columns if not f.is_levels)
-    alike = [
-        error / math.sqrt(kinds[f.cells])
-        if not f.is_levels and f.cells >= 2 and kinds[f.cells] >= COMMON_COLUMNS
-        else error
-        for f, error in zip(decided.columns, single, strict=True)
-    ]
-    most, least = (_spread(decided, errors) for errors in (single, alike))
-    rank = min(gram.columns, int(1.0 / edge))
-    name = "one_way_total_variation"
-    expected = {f"{name}_mean": most.mean, f"{name}_worst": most.worst}
-    if least.mean < most.mean:
-        expected[f"{name}_mean_if_columns_are_alike"] = least.mean
-        expected[f"{name}_worst_if_columns_are_alike"] = least.worst
-    expected |= {"count_sigma": sigma, "gram_noise_edge": edge, "surviving_rank": float(rank)}
-    named = zip((f.name for f in decided.columns), single, strict=True)
-    return Forecast(
-        one_way={name: min(1.0, error) for name, error in named},
-        expected=expected,
-        notes=(
-            *_hopeless(config, decided, least.mean),
-            *_assumed_rows(config, schema),
-            *_notes(config, decided, gram, (least, most), (rank, edge)),
-            *_rule_notes(schema),
-        ),
-    )
-
-
-def one_way_errors(decided: Design, sigma: float) -> list[float]:
-    """The expected total variation of each histogram by itself; above 1 where it drowns."""
-    factor = math.sqrt(2.0 / math.pi) * sigma / (2.0 * decided.rows)
-    return [factor * cells for _, cells in zip(decided.columns, decided.cells, strict=False)]
-
-
-def _spread(decided: Design, errors: list[float]) -> Spread:
-    """Mean and worst over columns; an error above 1 is 1, worthless."""
-    capped = np.minimum(errors, 1.0)
-    place = int(np.argmax(errors))
-    name = decided.columns[place].name
-    short = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
-    return Spread(mean=float(np.mean(capped)), worst=float(capped[place]), column=short)
-
-
-def _assumed_rows(config: MomentsConfig, schema: Schema) -> list[str]:
-    """How many rows a plan assumes where nobody declared them, and how to declare them."""
-    if schema.rows is not None:
-        return [*unused_guess(config, schema.rows)]
-    if config.expected_rows is not None:
-        return [f"Assumes {config.expected_rows:,} rows (expected_rows)."]
-    is_public = schema.neighbours.rows_are_public
-    public = "declare rows in the schema, plan with --data, or " if is_public else ""
-    guess = f"Assumes {ROWS_GUESS:,} rows (a guess): {public}give -o expected_rows=N "
-    return [f"{guess}(expected_rows=N in Python); errors fall as 1 / rows."]
-
-
-def _hopeless(config: MomentsConfig, decided: Design, least: float) -> list[str]:
-    """One blunt line where the release would be worth nothing."""
-    if least < HOPELESS:
-        return []
-    rows = f"{decided.rows:,} row{'' if decided.rows == 1 else 's'}"
-    blunt = f"At epsilon={figure_upper(config.epsilon)} and {rows} the release will be mostly noise: "
-    wrong = (
-        f"shares of values are expected to be wrong by {least:.2g}, mean over columns (total variation: "
-        "0 is exact, 1 is worthless). Do not pay "
-    )
-    return [
-        f"{blunt}{wrong}for it: it takes more rows, a larger epsilon, or fewer columns and categories."
-    ]
-
-
-def _rule_notes(schema: Schema) -> list[str]:
-    """What rules and derived columns do, where there are any."""
-    said = []
-    if schema.rules:
-        count = "1 rule" if len(schema.rules) == 1 else f"{len(schema.rules)} rules"
-        moved = "rows that would break one are changed, and the card says how far columns shift by it"
-        said.append(f"Every synthetic row keeps {count}; {moved}.")
-    if schema.derived:
-        names = ", ".join(one.name[:LONGEST_NAME] for one in schema.derived[:8])
-        more = f" and {len(schema.derived) - 8} more" if len(schema.derived) > 8 else ""
-        said.append(f"Computed from other columns, neither measured nor paid for: {names}{more}.")
-    return said
-
-
-def _notes(
-    config: MomentsConfig,
-    decided: Design,
-    gram: BlockGram,
-    one_way: tuple[Spread, Spread],
-    spectrum: tuple[int, float],
-) -> tuple[str, ...]:
-    """Plain sentences for the person who decides."""
-    (least, most), (rank, edge) = one_way, spectrum
-    first, second, third = (f"{share:.0%}" for share in decided.shares)
-    smoothed = (
-        f" Where columns look alike they are smoothed together: down to {least.mean:.2g} and "
-        f"{least.worst:.2g}."
-    )
-    wrong = (
-        f"Expected error of the shares of values in a column: {most.mean:.2g} in the mean over columns, "
-        f"{most.worst:.2g} in the worst one, {most.column} (total variation: 0 is exact, 1 is "
-        "worthless); the plan's details have every column."
-    )
-    kept = (
-        f"Correlations: at most {rank} directions of {gram.columns} can stand out of the noise; those "
-    )
-    said = [
-        f"{wrong}{smoothed if least.mean < most.mean else ''}",
-        f"{kept}below {edge:.2g} of the clipped variance drown.",
-        f"Shares of the budget: histograms {first}, clip radius {second}, correlations {third}.",
-    ]
-    if decided.classes > 1:
-        said.append(
-            f"One covariance serves all {decided.classes} classes, which differ by their means and the "
-            f"histograms of categories: one for each would be {decided.classes} times as noisy."
-        )
-    if decided.is_refined:
-        said.append(
-            "Single values of drawn rows are moved until the rows show the pair tables that the noisy "
-            "correlations tell of, as far as their noise allows; this costs no budget."
-        )
-    if len(gram.blocks) > 1:
-        said.append(
-            f"{decided.widest()} encoded columns exceed {BLOCK_WIDTH}: second moments are released for "
-            f"{len(gram.blocks)} blocks of neighbouring columns; across blocks only classes tie columns."
-        )
-    if config.delta == 0:
-        said.append("Pure epsilon: Laplace noise grows with the number of columns; a delta pays off.")
-    return tuple(said)
-
-
 METHOD = "moments"
 MARGINALS, RADIUS, GRAM = "marginals", "radius", "gram"
 PURPOSES = (MARGINALS, RADIUS, GRAM)
+
+
+def purposes_of(decided: Design) -> tuple[str, ...]:
+    """Every noise key that a release may ask for."""
+    return PURPOSES if decided.chosen is None else (*PURPOSES, CHOICES, TABLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +55,7 @@ class Scales:
     radius: Calibrated
     gram: Calibrated
     distribution: str  # "gaussian" or "laplace"
+    chosen: Prices | None = None
 
     def entries(self) -> tuple[Noise, ...]:
         """As the card prints them."""
@@ -237,7 +73,7 @@ class Scales:
         if self.distribution == "gaussian":  # one noise call, two scales
             off = replace(lines[-1], purpose=f"{lines[-1].purpose}, entries off the diagonal")
             lines.append(replace(off, scale=self.gram.scale * round_up(math.sqrt(0.5))))
-        return tuple(lines)
+        return (*lines, *(self.chosen.entries() if self.chosen is not None else ()))
 
     def deviation(self, noise: Calibrated) -> float:
         """The standard deviation of a coordinate."""
@@ -319,6 +155,9 @@ def settle(config: MomentsConfig, schema: Schema) -> Settled[MomentsConfig, Part
         radius=calibrate_first(lengths, schema, amounts[1], is_pure=is_pure),
         gram=calibrate_gram(gram, schema, amounts[2], is_pure=is_pure),
         distribution="laplace" if is_pure else "gaussian",
+        chosen=None
+        if decided.chosen is None
+        else prices(decided.chosen, schema.reach, (amounts[3], amounts[4]), is_pure=is_pure),
     )
     parts = Parts(
         schema=schema,
@@ -334,23 +173,29 @@ def settle(config: MomentsConfig, schema: Schema) -> Settled[MomentsConfig, Part
 def _plan(config: MomentsConfig, parts: Parts, gram: BlockGram) -> Plan:
     """Cost, noise, the error of each one-way marginal and the rank that will survive."""
     decided, scales, schema = parts.design, parts.scales, parts.schema
-    sigma = scales.deviation(scales.marginals)
-    edge = noise_edge(scales.product_deviation(), max(gram.blocks)) / decided.rows
-    expected = forecast(config, schema, decided, gram, (sigma, edge))
+    off = scales.product_deviation()
+    noise = PlanNoise(
+        histogram=scales.deviation(scales.marginals),
+        edge=noise_edge(off, max(gram.blocks)) / decided.rows,
+        pair=pair_sigma(decided, off),
+        chosen=scales.chosen.sigma if scales.chosen is not None else None,
+    )
+    expected = forecast(config, schema, decided, gram, noise)
     return Plan(
         method=METHOD,
         guarantee=promise(config.epsilon, config.delta, schema.unit, schema.neighbours),
-        purposes=PURPOSES,
+        purposes=purposes_of(decided),
         noise=scales.entries(),
         expected=expected.expected,
         notes=(*expected.notes, *person_notes(schema)),
         details={
             "one_way_total_variation": expected.one_way,
-            "shares": dict(zip(PURPOSES, decided.shares, strict=True)),
+            "shares": dict(zip(purposes_of(decided), decided.shares, strict=True)),
             "encoded_columns": decided.widest(),
             "blocks": list(gram.blocks),
             "rows": decided.rows,
             "refined": decided.is_refined,
+            "chosen_tables": decided.chosen.tables if decided.chosen is not None else 0,
         },
         size=size_of(config, schema, decided, gram),
     )

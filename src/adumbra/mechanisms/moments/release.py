@@ -17,7 +17,8 @@ Limits      Dependence beyond pairs of columns (given the class) is that of a no
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -29,11 +30,20 @@ from adumbra.data.sources import KeptSource, Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
 from adumbra.mechanisms.base import Calibrated, Draft, Published, Settled
+from adumbra.mechanisms.moments.chosen import (
+    CHOSEN,
+    TABLES,
+    Turned,
+    Turns,
+    candidates,
+    read_released,
+    take_turns,
+)
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import RADIUS_CELLS
 from adumbra.mechanisms.moments.plan import GRAM, MARGINALS, RADIUS, Parts, Scales, rows_to_draw
 from adumbra.numerics import Array, Ints, Lattice, coarsen, row_squares
-from adumbra.postprocess.moments.design import Centre, Design, Feature
+from adumbra.postprocess.moments.design import Centre, Design, Feature, Fineness
 from adumbra.postprocess.moments.laws import Marginals, read_centre, read_marginals
 from adumbra.postprocess.moments.model import (
     Found,
@@ -41,6 +51,8 @@ from adumbra.postprocess.moments.model import (
     MomentsModel,
     build_model,
     finished_blocks,
+    with_measured,
+    working_rows,
 )
 from adumbra.postprocess.moments.pictures import (
     class_bars,
@@ -48,17 +60,20 @@ from adumbra.postprocess.moments.pictures import (
     histograms_of,
     item_bars,
 )
+from adumbra.postprocess.moments.tables import Codes
 from adumbra.postprocess.pictures import Pictures
 from adumbra.postprocess.rules import Shift
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.base import Statistic
 from adumbra.statistics.histograms import CellRows, cell_rows, cut
+from adumbra.statistics.joint_tables import CodeRows, JointTables, code_rows
 from adumbra.statistics.moments import BlockGram
 
 # Down to `bounded_block`: private rows on their way to the statistics. Every function is total, and a
 # row's result depends on that row and on public or paid-for numbers alone.
 
+CODE_SIGMAS = 3.0  # standard deviations that a code of a measured table holds at least
 _CHUNK_VALUES = 2**22  # dense encoded values held at once by one thread
 
 
@@ -110,6 +125,23 @@ def cell_block(batch: Batch | SetBatch, decided: Design, lower: float) -> CellRo
     if decided.label is not None:
         codes[:, -1] = labels
     return cell_rows(codes, decided.cells)
+
+
+def code_block(batch: Batch | SetBatch, decided: Design, codes: Codes, lower: float) -> CodeRows:
+    """Codes of the columns of joint tables; the class is the last column, if there is one."""
+    values = values_of(batch)
+    found = np.empty((len(values), len(codes.columns)), np.int64, order="F")
+    for index, column in enumerate(codes.columns):
+        is_class = column.place < 0
+        cells = (
+            labels_of(values, decided, lower)
+            if is_class
+            else codes_of(values, decided.features[column.place])
+        )
+        known = np.append(column.cells, column.levels) if column.flag >= 0 else column.cells
+        inside = (cells >= 0) & (cells < len(known))
+        found[:, index] = np.where(inside, known[np.where(inside, cells, 0)], -1)
+    return code_rows(found, codes.sizes)
 
 
 def centred(
@@ -204,9 +236,12 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
     exact = _fold(engine, source, bound, gram, GRAM)
     products = noisy(exact, scales.gram, grant, GRAM, gram.noise_weights())
     arrays = {"marginals": counts, "lengths": lengths, "gram": products, "radius": np.array([radius])}
-    found = Found(decided, settled.schema, marginals, centre)
-    model = _model(settled, found, arrays, gram, scales)
-    facts = {"clip_radius": radius, "surviving_rank": model.rank, "sample_seed": config.sample_seed}
+    model = _model(settled, (marginals, centre), arrays, gram, scales)
+    if model.goal is not None and scales.chosen is not None:
+        model, more = measured(settled, model, source, engine, grant)
+        arrays |= more
+    facts: dict[str, object] = {"clip_radius": radius, "surviving_rank": model.rank}
+    facts |= {"sample_seed": config.sample_seed} | measured_names(settled, arrays)
     draft = Draft(arrays=arrays, noise=scales.entries(), facts=facts | decided.facts())
     return _with_rows(draft, model, rows_to_draw(config, settled.schema.rows), config.sample_seed)
 
@@ -222,6 +257,19 @@ def _with_rows(draft: Draft, model: MomentsModel, rows: int, seed: int) -> Draft
             yield block.table
 
     return draft.with_rows(tables(), rows, lambda: shift.facts() if model.schema.rules else {})
+
+
+def measured_names(
+    settled: Settled[MomentsConfig, Parts], arrays: Mapping[str, Array]
+) -> dict[str, object]:
+    """The columns of every measured table, for the card."""
+    if CHOSEN not in arrays:
+        return {}
+    decided, schema = settled.parts.design, settled.schema
+    names = [feature.name for feature in decided.columns]
+    names += [schema.columns[decided.label].name] if decided.label is not None else []
+    lines = arrays[CHOSEN][:, 1:].astype(np.int64).tolist()
+    return {"measured_tables": [[names[j] for j in line if j >= 0] for line in lines]}
 
 
 def _label_lower(settled: Settled[MomentsConfig, Parts]) -> float:
@@ -262,22 +310,56 @@ def read_first(settled: Settled[MomentsConfig, Parts], counts: Array) -> tuple[M
 
 def model_of(settled: Settled[MomentsConfig, Parts], arrays: dict[str, Array]) -> MomentsModel:
     """The model of released arrays: the same for everybody who has them."""
-    marginals, centre = read_first(settled, arrays["marginals"])
-    gram, scales = settled.parts.gram_of(len(centre.means))
-    return _model(
-        settled, Found(settled.parts.design, settled.schema, marginals, centre), arrays, gram, scales
-    )
+    first = read_first(settled, arrays["marginals"])
+    gram, scales = settled.parts.gram_of(len(first[1].means))
+    model = _model(settled, first, arrays, gram, scales)
+    if model.goal is None or scales.chosen is None or CHOSEN not in arrays:
+        return model
+    released = read_released(arrays, model.goal.codes.sizes)
+    return with_measured(model, released.batches, scales.chosen.sigma, settled.config.sample_seed)
+
+
+def measured(
+    settled: Settled[MomentsConfig, Parts],
+    model: MomentsModel,
+    source: Source,
+    engine: Engine,
+    grant: Grant,
+) -> tuple[MomentsModel, dict[str, Array]]:
+    """Tables chosen and measured in turns, and the model that shows them too."""
+    decided, noise, goal = settled.parts.design, settled.parts.scales.chosen, model.goal
+    if goal is None or noise is None or decided.chosen is None:
+        return model, {}
+    seed, lower = settled.config.sample_seed, _label_lower(settled)
+    cliques = candidates(goal.codes.sizes, noise.sigma, model.marginals.rows, seed)
+    if not cliques:
+        return model, Turned([]).arrays()
+    statistic = JointTables(sizes=goal.codes.sizes, cliques=cliques)
+
+    def code(batch: Batch | SetBatch) -> CodeRows:
+        return code_block(batch, decided, goal.codes, lower)
+
+    exact = _fold(engine, source, code, statistic, TABLES).units
+    tables = dict(zip(cliques, statistic.split(exact), strict=True))
+    turns = Turns(tables, decided.chosen, noise, grant, seed)
+    working, released = take_turns(turns, working_rows(model, goal, seed))
+    return replace(model, goal=working.goal), released.arrays()
 
 
 def _model(
     settled: Settled[MomentsConfig, Parts],
-    found: Found,
+    first: tuple[Marginals, Centre],
     arrays: dict[str, Array],
     gram: BlockGram,
     scales: Scales,
 ) -> MomentsModel:
     """The model that the released Gram gives."""
-    noise = read_gram(settled, arrays, gram, scales)
+    (marginals, centre), noise = first, read_gram(settled, arrays, gram, scales)
+    decided, fineness = settled.parts.design, None
+    if decided.chosen is not None and scales.chosen is not None:
+        own = min(marginals.sigma * math.sqrt(decided.classes), scales.chosen.sigma)
+        fineness = Fineness(decided.chosen.parts, CODE_SIGMAS * own)
+    found = Found(decided, settled.schema, marginals, centre, fineness)
     return build_model(found, noise, settled.config.sample_seed)
 
 

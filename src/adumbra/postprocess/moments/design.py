@@ -40,6 +40,24 @@ class Feature:
         return self.cells + (self.missing is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class Fineness:
+    """How finely columns are cut for tables that are measured."""
+
+    parts: int  # codes of a number
+    least: float  # rows that a code holds at least, where it cuts a coarser one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The public decisions of tables that are chosen by their error and measured."""
+
+    tables: int  # at most so many are measured
+    batches: int  # rows are moved to show what is known after each
+    parts: int  # codes of a number
+    share: float  # of the budget, choices and noise together
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
     """All public decisions of one release."""
@@ -50,10 +68,11 @@ class Design:
     label: int | None  # schema column that splits rows into classes
     classes: int
     rows: int  # public, or a public guess
-    shares: tuple[float, float, float]  # of marginals, radius, Gram
+    shares: tuple[float, ...]  # of marginals, radius, Gram; then of choices and tables, if any
     label_units: int  # a: the weight of the class in the augmented Gram, in units of 2^-15
     quantile: float  # of row norms, where longer rows are shortened
     is_refined: bool = False  # whether values of drawn rows are moved to show the Gram's pair tables
+    chosen: Chosen | None = None  # tables that are chosen and measured, where that pays off
 
     @property
     def columns(self) -> tuple[Feature, ...]:

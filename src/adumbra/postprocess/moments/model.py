@@ -17,11 +17,28 @@ from adumbra.postprocess.decode import BLOCK_ROWS, block_sizes, column_array, ke
 from adumbra.postprocess.latent import Block, Decoded, LatentModel, calibrate, latent_model, sample
 from adumbra.postprocess.marginals import cell_limits, fill, project_simplex
 from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
-from adumbra.postprocess.moments.design import Centre, Design, Feature
+from adumbra.postprocess.moments.covariance import (
+    set_levels,
+    stretch_of,
+    variances_of,
+    with_rest,
+    within_pairs,
+)
+from adumbra.postprocess.moments.design import Centre, Design, Feature, Fineness
+from adumbra.postprocess.moments.goal import (
+    Clique,
+    Goal,
+    Working,
+    finer_codes,
+    finer_goal,
+    moved,
+    next_batch,
+    scaled,
+    spread_codes,
+)
 from adumbra.postprocess.moments.laws import Marginals, score_values
 from adumbra.postprocess.moments.refine import refine
 from adumbra.postprocess.moments.tables import (
-    Codes,
     Released,
     codes_of,
     measure,
@@ -33,6 +50,8 @@ from adumbra.schema.schema import Schema
 
 _CALIBRATION_ROWS = 8192
 _GOAL_ROWS = 2**15  # of the model, whose tables are compared with the Gram
+_WORK_ROWS = (1024, 4096)  # that show what is known between measured tables: at least, at most
+_SWEEPS = 3  # over drawn rows, where tables of three columns were measured
 _LEVEL_ROUNDS = 6  # of calibration, where there are categories
 _WIDE, _NARROW = 400, 128  # latent columns: more take one round; more numbers take none
 
@@ -55,14 +74,6 @@ def grouped(law: Array, groups: Ints) -> Array:
     return np.stack([np.bincount(groups, row) for row in law])
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """Pair tables that drawn rows are to show, as shares of the rows."""
-
-    codes: Codes
-    tables: Array
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MomentsModel:
     """All that synthetic rows are drawn from."""
@@ -73,7 +84,13 @@ class MomentsModel:
     centre: Centre = field(repr=False)
     latent: LatentModel = field(repr=False)
     rank: int  # directions of the covariance that stood out of the noise
-    goal: Goal | None = field(default=None, repr=False)  # pair tables that rows are moved to show
+    goal: Goal | None = field(default=None, repr=False)  # tables that rows are moved to show
+
+    def cells_of(self, place: int) -> Ints:
+        """The code of each cell of a feature, as rows are drawn."""
+        if self.goal is None:
+            return self.centre.groups[place]
+        return next(column.cells for column in self.goal.codes.columns if column.place == place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +101,7 @@ class Found:
     schema: Schema
     marginals: Marginals
     centre: Centre
+    fineness: Fineness | None = None  # of codes, where tables are measured
 
 
 def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
@@ -99,7 +117,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     sizes = _sizes(marginals)
     is_number = np.concatenate([np.full(b.width, not b.is_levels) for b in blocks])
     is_pair = np.concatenate([np.full(b.width, b.is_pair) for b in blocks])
-    variances = np.concatenate([_variance(b, marginals.class_shares) for b in blocks])
+    variances = np.concatenate([variances_of(b, marginals.class_shares) for b in blocks])
     observed = gram.class_sums / sizes[:, None]
     overall = marginals.class_shares @ observed
     means = np.zeros_like(observed)
@@ -111,10 +129,10 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         run = slice(start, start + len(product))
         start = run.stop
         total = product / marginals.rows - np.outer(overall[run], overall[run])
-        stretch = _stretch(total, variances[run])
+        stretch = stretch_of(total, variances[run])
         total *= stretch
         entry = stretch * gram.sigma / marginals.rows  # standard deviation of a covariance
-        _set_levels(total, blocks, run, marginals.class_shares)
+        set_levels(total, blocks, run, marginals.class_shares)
         numbers = np.flatnonzero(is_number[run])
         if len(numbers):
             places = run.start + numbers
@@ -127,8 +145,8 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
             )
         shrunk, kept = shrink_symmetric(total, entry)
         between = (means[:, run].T * marginals.class_shares) @ means[:, run]
-        within = _with_rest(shrunk - between, between, variances[run], is_number[run])
-        covariances.append(_within_pairs(within, between, variances[run], is_pair[run]))
+        within = with_rest(shrunk - between, between, variances[run], is_number[run])
+        covariances.append(within_pairs(within, between, variances[run], is_pair[run]))
         rank += kept
     rng = np.random.default_rng([seed, 1])
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
@@ -151,11 +169,39 @@ def _goal(
     if len(gram.blocks) > 1:
         return None
     codes = read_codes(found.design, found.centre, model.blocks, marginals.class_shares)
-    drawn = sample(model, _GOAL_ROWS, np.random.default_rng([seed, 3]))
-    rows = codes_of(codes, drawn, model.blocks)
+    rng = np.random.default_rng([seed, 3])
+    drawn = sample(model, _GOAL_ROWS, rng)
+    shown = measure(codes, codes_of(codes.codes, drawn, model.blocks), gram.radius)
     count = marginals.rows
     released = Released(count, gram.blocks[0] / count, gram.sigma / count)
-    return Goal(codes, wanted_tables(codes, measure(codes, rows, gram.radius), released))
+    coarse = Goal(codes.codes, codes.codes, wanted_tables(codes, shown, released))
+    if found.fineness is None:
+        return coarse
+    fine = finer_codes(found.design, marginals, codes.codes, found.fineness)
+    cut = spread_codes(codes.codes, fine, drawn, marginals.laws, rng)
+    return finer_goal(coarse, shown.tables, fine, codes_of(fine, cut, model.blocks))
+
+
+def working_rows(model: MomentsModel, goal: Goal, seed: int) -> Working:
+    """Rows that show the goal before any table is measured."""
+    rng = np.random.default_rng([seed, 4])
+    least, most = _WORK_ROWS
+    drawn = sample(model.latent, int(min(max(model.marginals.rows, least), most)), rng)
+    cut = spread_codes(goal.coarse, goal.codes, drawn, model.marginals.laws, rng)
+    rows = codes_of(goal.codes, cut, model.latent.blocks)
+    return moved(Working(goal, rows, model.marginals.rows), rng)
+
+
+def with_measured(
+    model: MomentsModel, batches: list[list[tuple[Clique, Array]]], sigma: float, seed: int
+) -> MomentsModel:
+    """The model that also shows measured tables, batch by batch as they were released."""
+    if model.goal is None or not batches:
+        return model
+    working = working_rows(model, model.goal, seed)
+    for number, batch in enumerate(batches):
+        working = next_batch(working, batch, sigma, [seed, 5, number])
+    return replace(model, goal=working.goal)
 
 
 def _rounds(blocks: tuple[Block, ...], width: int) -> int:
@@ -183,68 +229,11 @@ def _sizes(marginals: Marginals) -> Array:
     return np.asarray(np.maximum(marginals.class_shares * marginals.rows, 1.0))
 
 
-def _stretch(total: Array, variances: Array) -> float:
-    """What clipping took from the covariance: the marginals' variance over the Gram's, from 1 to 4."""
-    seen = float(np.trace(total))
-    return min(max(float(variances.sum()) / seen, 1.0), 4.0) if seen > 0.0 else 1.0
-
-
 def _block(feature: Feature, law: Array, start: int, groups: Ints, centre: Centre) -> Block:
     if feature.is_levels:
         shares = grouped(law, groups)
         return Block(start=start, width=shares.shape[1], shares=shares, values=np.empty(0))
     return Block(start=start, width=1, shares=law, values=score_values(feature) * centre.scales[start])
-
-
-def _set_levels(total: Array, blocks: tuple[Block, ...], run: slice, shares: Array) -> None:
-    """Inside a category the covariance is known from its histogram: diag(p) - p p^T."""
-    for block in blocks:
-        if block.is_levels and run.start <= block.start and block.start + block.width <= run.stop:
-            own = slice(block.start - run.start, block.start - run.start + block.width)
-            pooled = shares @ block.shares
-            total[own, own] = np.diag(pooled) - np.outer(pooled, pooled)
-
-
-def _variance(block: Block, class_shares: Array) -> Array:
-    """Variances by the marginal: of a number, of each level."""
-    if block.is_levels:
-        pooled = class_shares @ block.shares
-        return np.asarray(pooled * (1.0 - pooled))
-    mean = block.shares @ block.values
-    return np.array([block.shares @ block.values**2 - mean**2])
-
-
-def _with_rest(within: Array, between: Array, variances: Array, is_number: Array) -> Array:
-    """The covariance with the variance that shrinkage took from numbers put back, as noise of their own.
-
-    Among numbers alone, where it left nothing: directions that drowned vary alike. Beside levels, whose
-    columns keep every direction alive, column by column: a number that drowned must not become a
-    function of the others.
-    """
-    numbers = np.flatnonzero(is_number)
-    if len(numbers) == 0:
-        return within
-    if len(numbers) < len(is_number):
-        lack = variances[numbers] - between[numbers, numbers] - within[numbers, numbers]
-        within[numbers, numbers] += np.maximum(lack, 1e-3 * variances[numbers] + 1e-12)
-        return within
-    values, vectors = np.linalg.eigh(within)
-    wanted = float(variances.sum() - np.trace(between))
-    is_empty = values <= 1e-9 * max(float(values[-1]), 1e-12)
-    rest = max(wanted - float(values[~is_empty].sum()), 1e-3 * abs(wanted) + 1e-12)
-    values[is_empty] = rest / max(int(is_empty.sum()), 1)
-    return np.asarray((vectors * values) @ vectors.T)
-
-
-def _within_pairs(within: Array, between: Array, variances: Array, is_pair: Array) -> Array:
-    """The covariance with no pair of levels varying more than its (well known) share allows.
-
-    A pair that follows the class, or a column like it, has hardly any variance of its own.
-    """
-    left = np.maximum(variances - np.diagonal(between), 1e-3 * variances + 1e-12)
-    most = np.where(is_pair, left / np.maximum(np.diagonal(within), 1e-300), 1.0)
-    factors = np.sqrt(np.minimum(most, 1.0))
-    return np.asarray(within * np.outer(factors, factors))
 
 
 def synthesize(model: MomentsModel, rows: int, seed: int) -> pa.Table:
@@ -268,7 +257,7 @@ def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table
     drawn = Rows(sample(model.latent, rows, rng), {})
     shuffle = rng.permutation(rows)
     if model.goal is not None:
-        drawn = _refined(model.latent, model.goal, drawn.decoded, rng)
+        drawn = _refined(model, model.goal, drawn.decoded, rng)
     columns: dict[int, Array] = {}
     flags: dict[int, Array] = {}
     for place, feature in enumerate(model.design.features):
@@ -295,11 +284,14 @@ class Rows:
     pairs: dict[int, Ints]
 
 
-def _refined(latent: LatentModel, goal: Goal, decoded: Decoded, rng: np.random.Generator) -> Rows:
+def _refined(model: MomentsModel, goal: Goal, decoded: Decoded, rng: np.random.Generator) -> Rows:
     """Rows with single codes moved, so that together they show the goal's tables."""
-    codes = goal.codes
-    before = codes_of(codes, decoded, latent.blocks)
-    after = refine(before, codes.starts, goal.tables * len(before), rng)
+    codes, blocks = goal.codes, model.latent.blocks
+    decoded = spread_codes(goal.coarse, codes, decoded, model.marginals.laws, rng)
+    after = codes_of(codes, decoded, blocks)
+    for _ in range(_SWEEPS if goal.triples else 1):
+        triples = scaled(goal.triples, len(after))
+        after = refine(after, codes.starts, goal.tables * len(after), rng, triples=triples)
     labels, parts, pairs = decoded.labels, list(decoded.parts), {}
     for index, column in enumerate(codes.columns):
         own = after[:, index]
@@ -308,7 +300,7 @@ def _refined(latent: LatentModel, goal: Goal, decoded: Decoded, rng: np.random.G
             continue
         if column.flag >= 0:
             pairs[column.flag] = (own == column.levels).astype(np.int64)
-        if latent.blocks[column.place].is_levels:  # behind a missing value stays what was drawn
+        if blocks[column.place].is_levels:  # behind a missing value stays what was drawn
             parts[column.place] = np.where(own < column.levels, own, parts[column.place])
         else:
             pairs[column.place] = np.where(own < column.levels, own, 0)
@@ -325,7 +317,7 @@ def _values(model: MomentsModel, rows: Rows, place: int, rng: np.random.Generato
         return _whole(limits[0][rows.pairs[place]], feature)
     if not feature.is_levels:
         return _whole(fill(part, law, limits), feature)
-    groups, values = model.centre.groups[place], np.empty(len(part))
+    groups, values = model.cells_of(place), np.empty(len(part))
     for code in range(model.design.classes):
         for group in range(int(groups.max()) + 1):
             members = np.flatnonzero((decoded.labels == code) & (part == group))

@@ -1,6 +1,6 @@
-"""Single values of synthetic rows moved until the rows show given pair tables.
+"""Single values of synthetic rows moved until the rows show given tables.
 
-    minimise   sum over pair cells (wanted - shown)^2  +  ONE_WAY x the same over one-way cells
+    minimise   sum over pair and triple cells (wanted - shown)^2  +  ONE_WAY x that of one-way cells
 
 by exact coordinate descent: one sweep over rows and columns; a value moves to the code that lowers the
 sum most, if one does. Wanted counts are multiples of 2^-10, so that every sum is exact in float64, and
@@ -8,20 +8,29 @@ numba and numpy give the same rows. Public numbers only.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
-from adumbra.numerics import Array, Ints
+from adumbra.numerics import Array, Ints, table_places
 from adumbra.postprocess.greedy import sampler_engine
-from adumbra.postprocess.moments.refine_loops import sweep_arrays, sweep_loops
+from adumbra.postprocess.moments.refine_loops import Lacking, sweep_arrays, sweep_loops
 
-Sweep = Callable[[Ints, Ints, Array, Array, float, Ints, Ints], int]
+Sweep = Callable[[Ints, Ints, Lacking, float, Ints, Ints], int]
 ONE_WAY = 10.0  # weight of a one-way cell against that of a pair's
 UNIT = 2.0**-10  # of wanted counts
 _CHUNK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A table of three columns that rows are to show."""
+
+    columns: tuple[int, int, int]
+    table: Array = field(repr=False)  # flat, the last column runs fastest
 
 
 def one_hot(codes: Ints, starts: Ints) -> Array:
@@ -41,26 +50,54 @@ def pair_tables(codes: Ints, starts: Ints) -> Array:
     return total
 
 
-def refine(
+def refine(  # noqa: PLR0913 - rows, tables, and how
     codes: Ints,
     starts: Ints,
     wanted: Array,
     rng: np.random.Generator,
     *,
+    triples: Sequence[Triple] = (),
     engine: Literal["numba", "numpy"] | None = None,
 ) -> Ints:
-    """Codes like these whose pair tables (and one-way tables, the diagonal) are nearer to the wanted."""
+    """Codes like these whose tables are nearer to the wanted: pairs, one-way (the diagonal), triples."""
     moved = codes.copy()
-    lacking = np.rint(wanted / UNIT) * UNIT - pair_tables(codes, starts)
-    single = np.diagonal(lacking).copy()
-    for start, stop in itertools.pairwise(starts):
-        lacking[start:stop, start:stop] = 0.0  # a column with itself is no pair, and stays 0
+    lacking = lacking_of(codes, starts, wanted, triples)
     order = rng.permutation(len(codes))
     firsts = rng.integers(0, codes.shape[1], len(codes))
     compiled = (engine or sampler_engine()) == "numba"
     sweep = compiled_sweep() if compiled else sweep_arrays
-    sweep(moved, starts, lacking, single, ONE_WAY, order, firsts)
+    sweep(moved, starts, lacking, ONE_WAY, order, firsts)
     return moved
+
+
+def lacking_of(codes: Ints, starts: Ints, wanted: Array, triples: Sequence[Triple]) -> Lacking:
+    """What the tables of these rows lack of the wanted ones, in multiples of the unit."""
+    pairs = np.rint(wanted / UNIT) * UNIT - pair_tables(codes, starts)
+    single = np.diagonal(pairs).copy()
+    for start, stop in itertools.pairwise(starts):
+        pairs[start:stop, start:stop] = 0.0  # a column with itself is no pair, and stays 0
+    sizes = np.diff(starts).tolist()
+    members = np.array([t.columns for t in triples], np.int64).reshape(-1, 3)
+    steps = [(sizes[b] * sizes[c], sizes[c], 1) for _, b, c in members]
+    strides = np.array(steps, np.int64).reshape(-1, 3)
+    ends = np.cumsum([len(t.table) for t in triples], dtype=np.int64)
+    flat = [
+        np.rint(t.table / UNIT) * UNIT
+        - np.bincount(table_places(codes, t.columns, sizes), minlength=len(t.table))
+        for t in triples
+    ]
+    by_column = np.argsort(members.ravel(), kind="stable")
+    return Lacking(
+        pairs=pairs,
+        single=single,
+        triples=np.concatenate([*flat, np.zeros(0)]),
+        members=members,
+        strides=strides,
+        origins=np.concatenate(([0], ends))[: len(triples)].astype(np.int64),
+        own_starts=np.searchsorted(members.ravel()[by_column], np.arange(len(starts))).astype(np.int64),
+        own_triples=(by_column // 3).astype(np.int64),
+        own_strides=strides.ravel()[by_column],
+    )
 
 
 @lru_cache(maxsize=1)

@@ -2,35 +2,45 @@
 
 A move of column j from code a to l lowers the squared errors if
 
-    S_l - S_a  >  weight + (columns - 1),    S_l = weight r_l + sum over other columns k of R[x_k, l]
+    S_l - S_a  >  weight + (columns - 1) + (triples with j)
+    S_l = weight r_l + sum over other columns k of R[x_k, l] + sum over triples of T[..., l, ...]
 
-where R and r are what pair and one-way tables lack. Both are multiples of 2^-10 far below 2^43, so every
-sum is exact, in any order.
+where R, r and T are what pair, one-way and triple tables lack. All are multiples of 2^-10 far below
+2^43, so every sum is exact, in any order.
 """
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 
 from adumbra.numerics import Array, Ints
 
 
-def sweep_loops(  # noqa: PLR0913, PLR0917, C901 - one loop over plain arrays, for numba
-    codes: Ints,
-    starts: Ints,
-    lacking: Array,
-    single: Array,
-    weight: float,
-    order: Ints,
-    firsts: Ints,
+class Lacking(NamedTuple):
+    """What tables lack, kept up to date while codes move; a plain tuple of arrays for numba."""
+
+    pairs: Array  # codes x codes; 0 inside a column
+    single: Array  # of each code
+    triples: Array  # cells of all triple tables, flat
+    members: Ints  # triples x 3: columns
+    strides: Ints  # triples x 3: steps of each column's code in the flat table
+    origins: Ints  # first cell of each triple
+    own_starts: Ints  # of each column's triples in the next two, and the end
+    own_triples: Ints
+    own_strides: Ints
+
+
+def sweep_loops(  # noqa: C901, PLR0912, PLR0913, PLR0917 - one loop over plain arrays, for numba
+    codes: Ints, starts: Ints, lacking: Lacking, weight: float, order: Ints, firsts: Ints
 ) -> int:
     """Move codes in place, with what tables lack kept up to date; gives the number of moves."""
+    pairs, single, triples, members, strides, origins, own_starts, own_triples, own_strides = lacking
     columns = codes.shape[1]
     most = 0
     for j in range(columns):
         most = max(most, starts[j + 1] - starts[j])
     score = np.empty(most)
-    least = weight + (columns - 1)
     moves = 0
     for i in order:
         for step in range(columns):
@@ -42,12 +52,21 @@ def sweep_loops(  # noqa: PLR0913, PLR0917, C901 - one loop over plain arrays, f
             for k in range(columns):
                 u = starts[k] + codes[i, k]
                 for v in range(levels):
-                    score[v] += lacking[u, start + v]
+                    score[v] += pairs[u, start + v]
             old = codes[i, j]
+            for q in range(own_starts[j], own_starts[j + 1]):
+                t = own_triples[q]
+                stride = own_strides[q]
+                cell = origins[t] - old * stride
+                for c in range(3):
+                    cell += codes[i, members[t, c]] * strides[t, c]
+                for v in range(levels):
+                    score[v] += triples[cell + v * stride]
             new = 0
             for v in range(1, levels):
                 if score[v] > score[new]:
                     new = v
+            least = weight + (columns - 1) + (own_starts[j + 1] - own_starts[j])
             if score[new] - score[old] <= least:
                 continue
             moves += 1
@@ -57,43 +76,53 @@ def sweep_loops(  # noqa: PLR0913, PLR0917, C901 - one loop over plain arrays, f
             for k in range(columns):
                 if k != j:
                     u = starts[k] + codes[i, k]
-                    lacking[u, start + old] += 1.0
-                    lacking[start + old, u] += 1.0
-                    lacking[u, start + new] -= 1.0
-                    lacking[start + new, u] -= 1.0
+                    pairs[u, start + old] += 1.0
+                    pairs[start + old, u] += 1.0
+                    pairs[u, start + new] -= 1.0
+                    pairs[start + new, u] -= 1.0
+            for q in range(own_starts[j], own_starts[j + 1]):
+                t = own_triples[q]
+                stride = own_strides[q]
+                cell = origins[t]
+                for c in range(3):
+                    cell += codes[i, members[t, c]] * strides[t, c]
+                triples[cell + (old - new) * stride] += 1.0
+                triples[cell] -= 1.0
     return moves
 
 
 def sweep_arrays(  # noqa: PLR0913, PLR0917 - the signature of the compiled form
-    codes: Ints,
-    starts: Ints,
-    lacking: Array,
-    single: Array,
-    weight: float,
-    order: Ints,
-    firsts: Ints,
+    codes: Ints, starts: Ints, lacking: Lacking, weight: float, order: Ints, firsts: Ints
 ) -> int:
     """The same steps in array calls: the form that runs without numba."""
-    columns = codes.shape[1]
+    columns, moves = codes.shape[1], 0
+    pairs, single, triples = lacking.pairs, lacking.single, lacking.triples
     bounds = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-    least, moves = weight + (columns - 1), 0
+    owned = [slice(int(a), int(b)) for a, b in itertools.pairwise(lacking.own_starts)]
     for i in order:
         places = starts[:-1] + codes[i]
         for step in range(columns):
             j = int((step + firsts[i]) % columns)
-            own = bounds[j]
-            score = lacking[places, own].sum(axis=0) + weight * single[own]
-            old, new = int(places[j]) - own.start, int(score.argmax())
-            if score[new] - score[old] <= least:
+            own, tables = bounds[j], lacking.own_triples[owned[j]]
+            strides, old = lacking.own_strides[owned[j]], int(codes[i, j])
+            inside = (codes[i, lacking.members[tables]] * lacking.strides[tables]).sum(axis=1)
+            cells = lacking.origins[tables] + inside - old * strides
+            score = pairs[places, own].sum(axis=0) + weight * single[own]
+            levels = np.arange(own.stop - own.start)
+            score += triples[cells[:, None] + strides[:, None] * levels].sum(axis=0)
+            new = int(score.argmax())
+            if score[new] - score[old] <= weight + (columns - 1) + len(tables):
                 continue
             moves += 1
             others = np.delete(places, j)
             leaves, enters = int(places[j]), own.start + new
             single[leaves] += 1.0
             single[enters] -= 1.0
-            lacking[others, leaves] += 1.0
-            lacking[leaves, others] += 1.0
-            lacking[others, enters] -= 1.0
-            lacking[enters, others] -= 1.0
+            pairs[others, leaves] += 1.0
+            pairs[leaves, others] += 1.0
+            pairs[others, enters] -= 1.0
+            pairs[enters, others] -= 1.0
+            triples[cells + old * strides] += 1.0
+            triples[cells + new * strides] -= 1.0
             codes[i, j], places[j] = new, enters
     return moves

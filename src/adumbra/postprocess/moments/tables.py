@@ -5,6 +5,7 @@ private rows were (same centre, same clipping); what the released Gram has beyon
 pair at its known noise (bayes.py) and added to the tables of those rows.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -25,11 +26,12 @@ _MOST_STRETCH = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeColumn:
-    """One column of the table as codes: groups of levels, and one more for a missing number."""
+    """One column of the table as codes: groups of cells, and one more for a missing number."""
 
     place: int  # of its feature; -1: the class
     flag: int  # of the feature that says whether it is missing; -1: never
     levels: int  # codes without the one for missing
+    cells: Ints = field(repr=False)  # the code of each cell of its histogram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +40,35 @@ class Codes:
 
     columns: tuple[CodeColumn, ...]
     starts: Ints = field(repr=False)  # of each column's codes, and the end
-    encoded: Array = field(repr=False)  # codes x D: what a code adds to a centred row of the Gram
-    tables: Array = field(repr=False)  # codes x D: how counts of codes follow from entries of the Gram
 
     def of(self, index: int) -> slice:
         """The codes of one column."""
         return slice(int(self.starts[index]), int(self.starts[index + 1]))
 
-    def size(self, index: int) -> int:
-        """How many codes one column has."""
-        return int(self.starts[index + 1] - self.starts[index])
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many codes each column has."""
+        return tuple(np.diff(self.starts).tolist())
 
 
-def read_codes(design: Design, centre: Centre, blocks: tuple[Block, ...], shares: Array) -> Codes:
-    """Codes of every column, with what they are in the Gram."""
+def codes_with(columns: Iterable[CodeColumn]) -> Codes:
+    """The codes of these columns, one behind the other."""
+    made = tuple(columns)
+    sizes = [column.levels + (column.flag >= 0) for column in made]
+    return Codes(columns=made, starts=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GramCodes:
+    """Codes that are columns of the Gram, and what they are in it."""
+
+    codes: Codes
+    encoded: Array = field(repr=False)  # codes x D: what a code adds to a centred row of the Gram
+    tables: Array = field(repr=False)  # codes x D: how counts of codes follow from entries of the Gram
+
+
+def read_codes(design: Design, centre: Centre, blocks: tuple[Block, ...], shares: Array) -> GramCodes:
+    """Codes of every column: a category's or number's columns of the Gram, the levels of a pair."""
     flags = {f.index: place for place, f in enumerate(design.features) if f.is_flag}
     columns, encoded, tables = [], [], []
     for place, (feature, block) in enumerate(zip(design.features, blocks, strict=True)):
@@ -59,7 +76,8 @@ def read_codes(design: Design, centre: Centre, blocks: tuple[Block, ...], shares
             continue
         flag = flags.get(feature.index, -1)
         levels = block.width if block.is_levels else 2
-        columns.append(CodeColumn(place=place, flag=flag, levels=levels))
+        cells = centre.groups[place] if block.is_levels else np.arange(2)
+        columns.append(CodeColumn(place=place, flag=flag, levels=levels, cells=cells))
         adds, counts = (np.zeros((levels + (flag >= 0), len(centre.means))) for _ in range(2))
         own = slice(block.start, block.start + block.width)
         scale = float(centre.scales[block.start])
@@ -76,14 +94,11 @@ def read_codes(design: Design, centre: Centre, blocks: tuple[Block, ...], shares
         encoded.append(adds)
         tables.append(counts)
     if design.label is not None:
-        columns.append(CodeColumn(place=-1, flag=-1, levels=design.classes))
+        every = np.arange(design.classes)
+        columns.append(CodeColumn(place=-1, flag=-1, levels=len(every), cells=every))
         encoded.append(np.zeros((design.classes, len(centre.means))))
         tables.append(encoded[-1])
-    sizes = [len(part) for part in encoded]
-    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    return Codes(
-        columns=tuple(columns), starts=starts, encoded=np.vstack(encoded), tables=np.vstack(tables)
-    )
+    return GramCodes(codes=codes_with(columns), encoded=np.vstack(encoded), tables=np.vstack(tables))
 
 
 def codes_of(codes: Codes, decoded: Decoded, blocks: tuple[Block, ...]) -> Ints:
@@ -119,13 +134,13 @@ class Shown:
     stretch: float  # what clipping takes from the trace
 
 
-def measure(codes: Codes, rows: Ints, radius: float) -> Shown:
+def measure(codes: GramCodes, rows: Ints, radius: float) -> Shown:
     """Tables and clipped Gram of coded rows, as those of private rows were taken."""
     width, columns = codes.encoded.shape
     tables, gram = np.zeros((width, width)), np.zeros((columns, columns))
     whole = 0.0
     for start in range(0, len(rows), _CHUNK):
-        hits = one_hot(rows[start : start + _CHUNK], codes.starts)
+        hits = one_hot(rows[start : start + _CHUNK], codes.codes.starts)
         tables += hits.T @ hits
         encoded = hits @ codes.encoded
         squares = (encoded**2).sum(axis=1)
@@ -146,7 +161,7 @@ class Released:
     sigma: float
 
 
-def wanted_tables(codes: Codes, shown: Shown, released: Released) -> Array:
+def wanted_tables(codes: GramCodes, shown: Shown, released: Released) -> Array:
     """The tables of a model's rows with what the Gram has beyond them; one-way tables on the diagonal.
 
     Tables with the class stay as the model shows them: it knows them from histograms by class, and from
@@ -158,8 +173,9 @@ def wanted_tables(codes: Codes, shown: Shown, released: Released) -> Array:
     noise = np.outer(power, power) * (released.sigma * stretch * count) ** 2
     expected = shown.tables * count
     goal = expected.copy()
-    used = [i for i, c in enumerate(codes.columns) if c.place >= 0 and codes.size(i) > 1]
-    parts = [(codes.of(a), codes.of(b)) for a, b in combinations(used, 2)]
+    sizes, columns = codes.codes.sizes, codes.codes.columns
+    used = [i for i, c in enumerate(columns) if c.place >= 0 and sizes[i] > 1]
+    parts = [(codes.codes.of(a), codes.codes.of(b)) for a, b in combinations(used, 2)]
     noises = [noise[p] + _LEAST_NOISE * noise[p].max() for p in parts]
     likely = [
         evidence(lacking[p], expected[p], z) * ((z.shape[0] - 1) * (z.shape[1] - 1) / z.size)

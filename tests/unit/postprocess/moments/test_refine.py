@@ -1,12 +1,18 @@
 """Rows moved to show pair tables: the same bits everywhere, never worse, tables really shown."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from adumbra.postprocess.moments.bayes import evidence, signal
-from adumbra.postprocess.moments.refine import ONE_WAY, UNIT, one_hot, pair_tables, refine
+from adumbra.postprocess.moments.refine import (
+    ONE_WAY,
+    UNIT,
+    Triple,
+    lacking_of,
+    one_hot,
+    pair_tables,
+    refine,
+)
 from adumbra.postprocess.moments.refine_loops import sweep_arrays, sweep_loops
 
 SIZES = (3, 2, 5, 4)
@@ -24,6 +30,12 @@ def tied(rows, seed=1):
     codes[:, 2] = np.array([4, 0, 2])[codes[:, 0]]
     codes[:, 3] = np.where(codes[:, 1] == 1, codes[:, 3] // 2, codes[:, 3])
     return codes
+
+
+def joint(codes, columns):
+    sizes = [SIZES[j] for j in columns]
+    places = np.ravel_multi_index([codes[:, j] for j in columns], sizes)
+    return np.bincount(places, minlength=int(np.prod(sizes))).astype(float)
 
 
 def loss(codes, wanted):
@@ -48,23 +60,30 @@ def test_numba_numpy_and_the_plain_loop_give_the_same_rows(seed):
     codes = independent(400, seed)
     wanted = pair_tables(tied(400), STARTS) + rng.normal(scale=3.0, size=(14, 14))
     wanted = np.maximum((wanted + wanted.T) / 2.0, 0.0)
+    goal = tied(400)
+    triples = [
+        Triple((0, 1, 3), joint(goal, (0, 1, 3)) * 1.1),
+        Triple((1, 2, 3), joint(goal, (1, 2, 3))),
+    ]
+    triples = triples if seed else []
     found = [
-        refine(codes, STARTS, wanted, np.random.default_rng(5), engine=e) for e in ("numba", "numpy")
+        refine(codes, STARTS, wanted, np.random.default_rng(5), triples=triples, engine=e)
+        for e in ("numba", "numpy")
     ]
     assert np.array_equal(*found)
     assert not np.array_equal(found[0], codes)
-    lacking = np.rint(wanted / UNIT) * UNIT - pair_tables(codes, STARTS)
-    for start, stop in itertools.pairwise(STARTS):
-        lacking[start:stop, start:stop] = 0.0
-    single = np.diagonal(wanted - pair_tables(codes, STARTS)).copy()
     order, firsts = rng.permutation(400), rng.integers(0, 4, 400)
     states = []
     for sweep in (sweep_loops, sweep_arrays):
-        state = (codes.copy(), STARTS, lacking.copy(), single.copy(), ONE_WAY, order, firsts)
+        lacking = lacking_of(codes, STARTS, wanted, triples)
+        state = (codes.copy(), STARTS, lacking, ONE_WAY, order, firsts)
         states.append((sweep(*state), state))
     (one, left), (two, right) = states
     assert one == two > 0
-    assert all(np.array_equal(left[k], right[k]) for k in (0, 2, 3))
+    assert np.array_equal(left[0], right[0])
+    assert all(np.array_equal(a, b) for a, b in zip(left[2], right[2], strict=True))
+    after = lacking_of(left[0], STARTS, wanted, triples)  # kept up to date while codes moved
+    assert all(np.array_equal(a, b) for a, b in zip(left[2], after, strict=True))
 
 
 def test_every_move_lowers_the_loss_and_a_table_that_can_be_shown_is():
@@ -112,3 +131,22 @@ def test_signals_that_grow_with_the_expected_count_are_found_where_they_are():
     seen = truth + 5.0 * rng.normal(size=100)
     kept = signal(seen, expected, noise, evidence(seen, expected, noise))
     assert np.linalg.norm(kept - truth) < 0.6 * np.linalg.norm(seen - truth)
+
+
+def test_a_triple_that_no_pair_tells_of_is_shown():
+    """The second column is the parity of two others: all pairs are independent."""
+    rng = np.random.default_rng(6)
+    goal = independent(3000, 6)
+    goal[:, 1] = (goal[:, 2] + goal[:, 3]) % 2
+    codes, wanted = independent(3000, 7), pair_tables(independent(3000, 8), STARTS)
+    triple = Triple((1, 2, 3), joint(goal, (1, 2, 3)))
+
+    def parity(rows):
+        return float(np.mean(rows[:, 1] == (rows[:, 2] + rows[:, 3]) % 2))
+
+    alone = refine(codes, STARTS, wanted, rng)
+    assert parity(alone) < 0.6
+    both = refine(
+        refine(codes, STARTS, wanted, rng, triples=[triple]), STARTS, wanted, rng, triples=[triple]
+    )
+    assert parity(both) > 0.85
