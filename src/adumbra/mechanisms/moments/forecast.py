@@ -15,7 +15,8 @@ import numpy as np
 
 from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.moments.config import MomentsConfig
-from adumbra.mechanisms.moments.design import BLOCK_WIDTH, ROWS_GUESS, TYPICAL_CELLS
+from adumbra.mechanisms.moments.design import BLOCK_WIDTH, TYPICAL_CELLS
+from adumbra.mechanisms.sizes import ROWS_GUESS
 from adumbra.numerics import figure_upper
 from adumbra.postprocess.marginals import COMMON_COLUMNS
 from adumbra.postprocess.moments.design import Design

@@ -335,8 +335,6 @@ class Ledger:
         with self._store.read() as connection:
             write_export(connection, path, public=public)
 
-    # The log as a tree (log.py)
-
     def proof(self, entry_id: str) -> Proof:
         """That an entry was sealed, under the signed head of the log of that moment."""
         with self._store.read() as connection:
