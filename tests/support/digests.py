@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from support.digest_kinds import DigestKind, all_kinds
 from support.drawing import Drawn, draw_file
@@ -61,13 +62,29 @@ def rows_file(kind: DigestKind, folder: Path) -> Path:
         sets = [np.flatnonzero(row < chance) + schema.items.lower for row in draws]
         lines = [" ".join(map(str, items)) for items in sets]
         path = folder / "rows.dat"
+        if schema.person is not None:
+            named = {
+                schema.items.column: [one.tolist() for one in sets],
+                schema.person.column: _ids(kind),
+            }
+            pq.write_table(pa.table(named), path.with_suffix(".parquet"))
+            return path.with_suffix(".parquet")
     else:
         hidden = rng.random(kind.rows)
         columns = [_cells(column, hidden, rng) for column in schema.columns]
-        lines = [",".join(schema.names), *(",".join(row) for row in zip(*columns, strict=True))]
+        names = list(schema.names)
+        if schema.person is not None:
+            columns.append(_ids(kind))
+            names.append(schema.person.column)
+        lines = [",".join(names), *(",".join(row) for row in zip(*columns, strict=True))]
         path = folder / "rows.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def _ids(kind: DigestKind) -> list[str]:
+    """Whose rows they are: three rows per person, and a few rows of nobody."""
+    return [f"p{at // 3}" if at % 50 else "" for at in range(kind.rows)]
 
 
 def _cells(column, hidden, rng) -> list[str]:

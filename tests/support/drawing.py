@@ -63,8 +63,9 @@ def fixed_grant_for(schema, config):
 
 def draw_file(path: Path, schema, config):
     """Open the rows of a file and release them under the fixed grant."""
-    source = WatchedSource(open_source(path, schema))  # closes the schema, as a release does
-    return draw_release(source, config, fixed_grant_for(source.schema, config))
+    source = open_source(path, schema)
+    closed = WatchedSource(source).schema  # as a release closes it
+    return draw_release(source, config, fixed_grant_for(closed, config))
 
 
 def _plain(output):
