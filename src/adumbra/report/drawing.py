@@ -120,9 +120,9 @@ def _band(up: Array, down: Array, width: int) -> str:
 
 
 def bar_lines(bars: Bars) -> list[Line]:
-    """Bars from 0 to the largest value and its noise."""
+    """Bars from 0 to 1 for shares, else to the largest value and its noise."""
     tops = [value + (reach or 0.0) for value, reach in zip(bars.values, bars.reaches, strict=True)]
-    top = max([*tops, 1e-12])
+    top = 1.0 if bars.are_shares and max(tops, default=0.0) <= 1.0 else max([*tops, 1e-12])
     lines = []
     for name, value, reach in zip(bars.names, bars.values, bars.reaches, strict=True):
         size = max(value, 0.0)

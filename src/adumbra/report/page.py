@@ -27,7 +27,7 @@ EXPECTED = {
     "class_mean_error": "error of a class mean, classes of equal size (columns scaled to width 1)",
     "class_mean_noise": "noise of an average class's mean, in lengths of a centred row",
     "count_sigma": "noise of a count in a histogram (standard deviation, in rows)",
-    "gram_noise_edge": "part of the variance below which a direction drowns in noise",
+    "gram_noise_edge": "share of the variance below which a direction is lost in noise",
     "guessed_squared_distance": "squared distance for which errors are stated (encoded rows)",
     "mean_error": "error of a column's mean (columns scaled to width 1)",
     "n_components": "components of the projection",
@@ -45,12 +45,12 @@ EXPECTED = {
     "one_way_total_variation_worst_if_columns_are_alike": "worst error where columns look alike",
     "pair_sigma": "noise of a count of two columns, from the correlations (in rows, at most)",
     "second_moment_error": "error of a second moment of two columns (columns scaled to width 1)",
-    "spectral_edge": "variance below which a direction drowns in noise (columns scaled to width 1)",
+    "spectral_edge": "variance below which a direction is lost in noise (columns scaled to width 1)",
     "squared_error_of_mean_at_most": "squared error of a row if only the mean is released, at most",
     "squared_noise_of_rows_at_most": "squared noise of a released row, at most",
     "standard_error_at_best_n_components": "standard error at the best number of components",
     "standard_error_of_a_squared_distance": "standard error of a squared distance",
-    "surviving_rank": "directions that can stand out of the noise, at most",
+    "surviving_rank": "principal directions detectable above the noise, at most",
 }
 FACTS = {
     "clip_radius": "length to which longer centred rows were shortened",
@@ -149,8 +149,19 @@ def render(card: Mapping[str, Any], pictures: Pictures = NOTHING) -> str:
         declared=_declared(card["public_inputs"]["schema"]),
         shown=SHOWN_GROUPS,
         drawn=drawing.drawn_or_nothing(pictures),
+        rows=row_words(card["method"]["name"], card["method"]["config"]),
     )
     return page
+
+
+def row_words(method: str, config: Mapping[str, object]) -> str:
+    """What one released row is, which a reader of the table must know first."""
+    name = method.split(" ", maxsplit=1)[0]
+    if name in {"moments", "ron-gauss", "lda"} or config.get("output") == "sample":
+        return "The rows are synthetic: drawn from noisy statistics. No row is that of a person."
+    if name in {"dppro", "jl-laplace", "pca"}:
+        return "Each row is one private row, changed by noise, in the same order."
+    return ""
 
 
 @cache

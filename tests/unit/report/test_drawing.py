@@ -184,3 +184,15 @@ def test_what_cannot_be_drawn_is_left_out():
     broken = Pictures(heat=heat)
     assert drawn_or_nothing(broken) is None
     assert "What it shows" not in page(broken)
+
+
+def test_bars_of_shares_reach_from_0_to_1():
+    bars = Bars(
+        title="classes",
+        caption="",
+        names=("a", "b"),
+        values=(0.3, 0.2),
+        reaches=(0.01, 0.01),
+        are_shares=True,
+    )
+    assert [line.length for line in bar_lines(bars)] == ["30.0", "20.0"]

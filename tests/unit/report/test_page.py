@@ -8,7 +8,7 @@ from importlib import resources
 import pytest
 
 from adumbra.report import page
-from adumbra.report.page import at_most, number, render
+from adumbra.report.page import at_most, number, render, row_words
 from support.page import Page
 from support.release import example_card, example_guarantee, example_release
 
@@ -264,3 +264,10 @@ def test_a_written_release_carries_the_page(tmp_path):
     made = Page((tmp_path / "r/card.html").read_text())
     assert made.faults() == []
     assert "Cohort 7, projected" in made.text
+
+
+def test_the_page_says_what_a_row_is():
+    assert "synthetic" in row_words("moments", {})
+    assert "synthetic" in row_words("pca", {"output": "sample"})
+    assert "one private row" in row_words("pca", {"output": "rows"})
+    assert row_words("top-k em", {"k": 3}) == ""

@@ -211,12 +211,10 @@ def _notes(
         f"{most.worst:.2g} in the worst one, {most.column} (total variation: 0 is exact, 1 is "
         "worthless); the plan's details have every column."
     )
-    kept = (
-        f"Correlations: at most {rank} directions of {gram.columns} can stand out of the noise; those "
-    )
+    kept = f"Correlations: at most {rank} of {gram.columns} directions are detectable; those "
     said = [
         f"{wrong}{smoothed if least.mean < most.mean else ''}",
-        f"{kept}below {edge:.2g} of the clipped variance drown.",
+        f"{kept}below {edge:.2g} of the clipped variance are lost.",
         f"Shares of the budget: histograms {first}, clip radius {second}, correlations {third}{extra}.",
     ]
     if decided.classes > 1:

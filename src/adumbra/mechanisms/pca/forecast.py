@@ -47,8 +47,8 @@ def moment_expectations(
     if k > 0:
         clear = min(k, int(limit / edge))
         notes.append(
-            f"Directions with less variance than {edge:.2g} drown in noise; all columns together have "
-            f"{figure_upper(limit, 3)} at most, so that {clear} of {k} can stand out."
+            f"Directions with less variance than {edge:.2g} are lost in noise; all columns have "
+            f"{figure_upper(limit, 3)} at most, so that {clear} of {k} are detectable."
         )
     if k > 0 and clear == 0:
         notes.append("Directions would be noise alone: more rows, fewer columns or more budget.")
