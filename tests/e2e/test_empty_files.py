@@ -27,7 +27,7 @@ def test_a_release_of_no_rows_shows_nothing_of_it(kind, tmp_path):
 
 def command(folder, kind, data):
     folder.mkdir()
-    (folder / kind.data_name).write_bytes(data)
+    kind.write(folder, data)
     (folder / "table.toml").write_text(kind.schema.to_toml())
     place = replay.make_ledger(folder, kind)
     config = kind.config()

@@ -33,7 +33,7 @@ def test_the_pictures_of_a_folder_are_those_of_its_page(tmp_path, name):
     kind = KINDS[name]
     config, schema = kind.config(), kind.schema
     data = tmp_path / kind.data_name
-    data.write_bytes(next(iter(families(kind, 1)))[0])
+    kind.write(tmp_path, next(iter(families(kind, 1)))[0])
     ledger = memory_ledger()
     ledger.register(
         Population(

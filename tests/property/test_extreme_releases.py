@@ -54,7 +54,7 @@ def by_norm():
         ron = {"n_components": 2, "row_norm": norm, **TWO}
         yield DPProConfig(n_components=2, row_norm=norm, **D), REPLACE, None
         yield JLLaplaceConfig(n_components=2, row_norm=norm, epsilon=1.0), REPLACE, None
-        yield RONGaussConfig(rescale="normalise", unit_rows=True, **ron), REPLACE, None
+        yield RONGaussConfig(rescale="normalise", **ron), REPLACE, None
         yield RONGaussConfig(mode="gmm", **ron), ADD, LABEL
         yield RONGaussConfig(mode="supervised", **ron), REPLACE, TARGET
 

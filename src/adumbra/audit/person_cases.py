@@ -1,7 +1,7 @@
 """Persons of several rows as neighbours: made of the pairs of rows, which are worst for one row.
 
 The row that a pair moves becomes a person of more rows than are used, all equal: m of them count, which
-is the worst that a person can do (statistics/persons.proof.md). All other rows are persons of one row.
+is the worst that a person can do (src/adumbra/statistics/persons.proof.md). All others have one row.
 """
 
 from bisect import bisect_left

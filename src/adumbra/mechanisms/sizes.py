@@ -2,7 +2,7 @@
 
 `settle` says it, the plan prints it, and what the machine does not have is refused before the charge.
 Each method counts the arrays that it holds at its peak. The shared terms are here; how many copies of
-each array there are was fitted to the peaks that benchmarks/memory.py measures.
+each array there are was fitted to the peaks that benchmarks/peaks.py measures.
 """
 
 import json
