@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adumbra.audit.pairs import Case, item_table
+from adumbra.audit.person_cases import IDS
 from adumbra.audit.planted import sensitivity
 from adumbra.audit.recorder import exceedances, record_pair
 from adumbra.audit.replay_kinds import ITEMS, kinds
@@ -46,6 +47,8 @@ def pair(draw, kind):
     """A table and its neighbour under the kind's own relation."""
     one = SETS if kind.schema.items is not None else ROWS
     make = item_table if kind.schema.items is not None else table
+    if kind.schema.person is not None:
+        return draw(persons(kind, one, make))
     rows = draw(st.lists(one, min_size=1, max_size=8))
     place, other = draw(st.integers(0, len(rows) - 1)), draw(one)
     if kind.schema.neighbours is Neighbours.ADD_REMOVE:
@@ -57,6 +60,22 @@ def pair(draw, kind):
         cell = draw(st.integers(0, 3))
         other = (*rows[place][:cell], other[cell], *rows[place][cell + 1 :])
     return make(rows), make([*rows[:place], other, *rows[place + 1 :]])
+
+
+@st.composite
+def persons(draw, kind, one, make):
+    """All rows of one person come, go or change, among those of others; also more than are used."""
+    theirs = draw(st.lists(st.tuples(st.sampled_from(["p", "q", None]), one), max_size=6))
+    some = st.lists(one, min_size=1, max_size=kind.schema.person.max_rows + 2)
+    gone = kind.schema.neighbours is Neighbours.ADD_REMOVE_PERSON
+    found = []
+    for moved in ([] if gone else draw(some), draw(some)):
+        rows = list(theirs)
+        for row in moved:
+            rows.insert(draw(st.integers(0, len(rows))), ("moved", row))
+        ids = pa.array([who for who, _ in rows], pa.string())
+        found.append(make([row for _, row in rows]).append_column(IDS, ids))
+    return tuple(found)
 
 
 def examples(kind):
