@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adumbra.data.batch import Batch
+from adumbra.data.batch import Batch, Part
 from adumbra.data.cells import (
     array_column,
     array_numbers,
@@ -22,8 +23,8 @@ from adumbra.data.columns import fill_values, read_numbers
 from adumbra.data.files import (
     MEMORY_PIN,
     PIECE_ROWS,
+    PieceSource,
     match_columns,
-    rechunk,
     require_range,
     require_rows,
 )
@@ -36,28 +37,21 @@ Matrix = Any  # a scipy.sparse array or matrix in compressed rows; scipy is impo
 
 
 @dataclass(frozen=True, slots=True)
-class ArrowSource:
+class ArrowSource(PieceSource):
     """Rows of an Arrow table in memory."""
 
     table: pa.Table = field(repr=False)
     schema: Schema
-
-    @property
-    def width(self) -> int:
-        """Values a row."""
-        return self.schema.width
 
     def public_rows(self) -> int | None:
         """The number of rows, where it is public."""
         is_public = self.schema.neighbours.rows_are_public
         return require_rows(self.schema, self.table.num_rows) if is_public else None
 
-    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Blocks of fixed row ranges."""
-        require_range(rows, start, stop)
-        last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
-        pieces = self.table.slice(start).to_batches()
-        return rechunk(pieces, self.schema, rows, start, max(last - start, 0))
+    def pieces(self, rows: int, start: int) -> list[pa.RecordBatch]:  # noqa: ARG002 - they have a size
+        """The table's own chunks from row `start` on."""
+        found: list[pa.RecordBatch] = self.table.slice(start).to_batches()
+        return found
 
     def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """These columns of all rows."""
@@ -87,16 +81,25 @@ class ArraySource:
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Blocks of fixed row ranges."""
+        return (cast("Batch", part.read()) for part in self.parts(rows, start, stop))
+
+    def parts(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """The same blocks, to be converted elsewhere."""
         require_range(rows, start, stop)
         ends = [int(self.data.shape[0]), self.schema.max_rows, *(() if stop is None else (stop,))]
         for first in range(start, min(ends), rows):
-            piece = self.data[first : min(first + rows, *ends)]
-            dense = piece if isinstance(piece, np.ndarray) else piece.toarray()
-            with np.errstate(all="ignore"):  # a long double beyond float64 is infinite, so missing
-                block = np.array(dense, dtype=np.float64, order="F")
-            for index, column in enumerate(self.schema.columns):
-                fill_values(column, block[:, index], block[:, index])
-            yield Batch(first, block)
+            size = min(first + rows, *ends) - first
+            yield Part(size, 8 * size * self.width, partial(self._block, first, first + size))
+
+    def _block(self, first: int, last: int) -> Batch:
+        """These rows, dense."""
+        piece = self.data[first:last]
+        dense = piece if isinstance(piece, np.ndarray) else piece.toarray()
+        with np.errstate(all="ignore"):  # a long double beyond float64 is infinite, so missing
+            block = np.array(dense, dtype=np.float64, order="F")
+        for index, column in enumerate(self.schema.columns):
+            fill_values(column, block[:, index], block[:, index])
+        return Batch(first, block)
 
     def pin(self) -> str:
         """A constant: what is in memory is not pinned."""

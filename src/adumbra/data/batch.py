@@ -1,6 +1,6 @@
 """Private rows on their way: blocks of fixed global row ranges, in schema order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,6 +75,18 @@ class SetBatch:
     def lengths(self) -> Ints:
         """Items in each row."""
         return self.indptr[1:] - self.indptr[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows that were read but are no batch yet; whoever works on them makes it, once."""
+
+    rows: int
+    nbytes: int  # of the batch
+    read: Callable[[], Batch | SetBatch] = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.rows
 
 
 def join_sets(batches: Sequence[SetBatch]) -> SetBatch:

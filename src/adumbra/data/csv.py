@@ -16,10 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from adumbra.data.batch import Batch
 from adumbra.data.csv_header import Header, read_rows, table_header
 from adumbra.data.csv_records import Layout, Records, split_records
-from adumbra.data.files import match_columns, pin_files, rechunk, require_range, require_rows
+from adumbra.data.files import PieceSource, match_columns, pin_files, require_rows
 from adumbra.data.lines import READ_BYTES
 from adumbra.schema.schema import Schema
 
@@ -62,33 +61,24 @@ def _convert(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.T
 
 
 @dataclass(frozen=True, slots=True)
-class CsvSource:
+class CsvSource(PieceSource):
     """Rows of CSV files; holds paths and public facts only."""
 
     paths: tuple[Path, ...]
     schema: Schema
     counted: int | None = None  # records, where their number is public
 
-    @property
-    def width(self) -> int:
-        """Values a row."""
-        return self.schema.width
-
     def public_rows(self) -> int | None:
         """The number of records when the source was opened, where it is public."""
         return self.counted
 
-    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Blocks of fixed row ranges."""
-        require_range(rows, start, stop)
-        last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
-        return rechunk(
-            self._pieces(self.schema.names, start), self.schema, rows, start, max(last - start, 0)
-        )
-
     def pin(self) -> str:
         """A digest of names, sizes and modification times."""
         return pin_files(self.paths)
+
+    def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are read
+        """The declared columns from row `start` on."""
+        return self._pieces(self.schema.names, start)
 
     def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """These columns of all rows."""

@@ -4,12 +4,13 @@ import glob
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch
+from adumbra.data.batch import Batch, Part
 from adumbra.data.columns import fill_column, fits_kind, is_readable
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import Column, Schema
@@ -159,26 +160,67 @@ def require_range(rows: int, start: int, stop: int | None) -> None:
     )
 
 
+class PieceSource:
+    """A source whose rows come in Arrow pieces of any length."""
+
+    __slots__ = ()
+    schema: Schema
+
+    @property
+    def width(self) -> int:
+        """Values a row."""
+        return self.schema.width
+
+    def pieces(self, rows: int, start: int) -> Iterable[pa.RecordBatch]:
+        """The rows from global row `start` on, of the schema's columns at least; `rows` is a hint."""
+        raise NotImplementedError
+
+    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Blocks of fixed row ranges."""
+        return (filled(self.schema, *block) for block in self._blocks(rows, start, stop))
+
+    def parts(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """The same blocks, each converted by whoever reads it."""
+        for first, held in self._blocks(rows, start, stop):
+            size = sum(map(len, held))
+            yield Part(size, 8 * size * self.width, partial(filled, self.schema, first, held))
+
+    def _blocks(
+        self, rows: int, start: int, stop: int | None
+    ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+        require_range(rows, start, stop)
+        last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
+        return rechunk(self.pieces(rows, start), rows, start, max(last - start, 0))
+
+
 def rechunk(
-    pieces: Iterable[pa.RecordBatch], schema: Schema, rows: int, start: int, count: int
-) -> Iterator[Batch]:
-    """Blocks of exactly `rows` rows from pieces of any length; at most `count` rows in all."""
-    block = np.empty((0, schema.width))
-    filled = 0
+    pieces: Iterable[pa.RecordBatch], rows: int, start: int, count: int
+) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    """Blocks of exactly `rows` rows, at most `count` rows in all: their first row, and their pieces."""
+    held: list[pa.RecordBatch] = []
+    size = 0
     for piece in pieces:
         offset = 0
         while offset < len(piece) and count > 0:
-            if filled == 0:
-                block = np.empty((rows, schema.width), order="F")
-            taken = min(rows - filled, len(piece) - offset, count)
-            part = piece.slice(offset, taken)
-            for index, column in enumerate(schema.columns):
-                fill_column(column, part.column(column.name), block[filled : filled + taken, index])
-            filled, offset, count = filled + taken, offset + taken, count - taken
-            if filled == rows:
-                yield Batch(start, block)
-                start, filled = start + rows, 0
+            taken = min(rows - size, len(piece) - offset, count)
+            held.append(piece.slice(offset, taken))
+            size, offset, count = size + taken, offset + taken, count - taken
+            if size == rows:
+                yield start, held
+                held, start, size = [], start + rows, 0
         if count == 0:
             break
-    if filled:
-        yield Batch(start, block[:filled])
+    if size:
+        yield start, held
+
+
+def filled(schema: Schema, start: int, held: list[pa.RecordBatch]) -> Batch:
+    """One block of the pieces' cells, each read by its column's declaration."""
+    block = np.empty((sum(map(len, held)), schema.width), order="F")
+    first = 0
+    for piece in held:
+        last = first + len(piece)
+        for index, column in enumerate(schema.columns):
+            fill_column(column, piece.column(column.name), block[first:last, index])
+        first = last
+    return Batch(start, block)

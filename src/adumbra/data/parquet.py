@@ -8,25 +8,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adumbra.data.batch import Batch
-from adumbra.data.files import PIECE_ROWS, match_columns, pin_files, rechunk, require_range, require_rows
+from adumbra.data.files import PIECE_ROWS, PieceSource, match_columns, pin_files, require_rows
 from adumbra.errors import InvalidInput
 from adumbra.schema.schema import Schema
 
+COLUMNS_AT_ONCE = 512  # of a row group that is read whole ...
+GROUP_BYTES = 512 * 2**20  # ... if it takes at most this much as float64
 _DAMAGED = "cannot be read as Parquet; check that the file is whole"
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetSource:
+class ParquetSource(PieceSource):
     """Rows of Parquet files; holds paths and public facts only, so a worker can be sent one."""
 
     paths: tuple[Path, ...]
     schema: Schema
-
-    @property
-    def width(self) -> int:
-        """Values a row."""
-        return self.schema.width
 
     def public_rows(self) -> int | None:
         """The number of rows from the files' metadata, where it is public."""
@@ -34,12 +30,9 @@ class ParquetSource:
             return None
         return require_rows(self.schema, count_parquet(self.paths))
 
-    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Blocks of fixed row ranges, whatever the files and row groups."""
-        require_range(rows, start, stop)
-        last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
-        pieces = parquet_pieces(self.paths, list(self.schema.names), rows, start)
-        return rechunk(pieces, self.schema, rows, start, max(last - start, 0))
+    def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:
+        """The declared columns from row `start` on."""
+        return parquet_pieces(self.paths, list(self.schema.names), rows, start)
 
     def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """These columns of all rows."""
@@ -65,12 +58,37 @@ def parquet_pieces(
         groups = list(range(first, len(sizes)))
         if not groups:
             continue
-        for piece in _guarded(
-            file.iter_batches(batch_size=rows, row_groups=groups, columns=names), path
-        ):
+        if len(names) > COLUMNS_AT_ONCE:
+            found = _wide_pieces(file, groups, names, rows)
+        else:
+            found = file.iter_batches(batch_size=rows, row_groups=groups, columns=names)
+        for piece in _guarded(found, path):
             if skip < len(piece):
                 yield piece.slice(skip)
             skip = max(skip - len(piece), 0)
+
+
+def _wide_pieces(
+    file: pq.ParquetFile, groups: list[int], names: list[str], rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Row groups of many columns: whole and a few columns at a time, unless that would take too much.
+
+    A reader of all columns at once holds a page, a dictionary and a buffer for each of them, which is
+    several times the group.
+    """
+    storage = file.schema_arrow
+    is_plain = all(pa.types.is_primitive(storage.field(name).type) for name in names)
+    for group in groups:
+        count = file.metadata.row_group(group).num_rows
+        if not is_plain or 8 * count * len(names) > GROUP_BYTES:
+            yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=names)
+            continue
+        columns: list[pa.Array] = []
+        for start in range(0, len(names), COLUMNS_AT_ONCE):
+            table = file.read_row_group(group, columns=names[start : start + COLUMNS_AT_ONCE])
+            columns += [table[name].combine_chunks() for name in names[start : start + COLUMNS_AT_ONCE]]
+        whole = pa.RecordBatch.from_arrays(columns, names=names)
+        yield from (whole.slice(first, rows) for first in range(0, count, rows))
 
 
 def _guarded(pieces: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:

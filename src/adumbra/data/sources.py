@@ -7,6 +7,7 @@ source in another way: kept in memory for further passes, or watched.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from adumbra.data.batch import Batch, SetBatch
+from adumbra.data.batch import Batch, Part, SetBatch
 from adumbra.data.files import file_kind, find_files
 from adumbra.errors import AdumbraError, InvalidInput, require, unreadable
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
@@ -54,6 +55,20 @@ class Source(Protocol):
     def pin(self) -> str:
         """A digest of names, sizes and modification times; changes when the files do."""
         ...
+
+
+def held_part(batch: Batch | SetBatch) -> Part:
+    """A batch that is there already."""
+    return Part(len(batch), batch.nbytes, lambda: batch)
+
+
+def parts(source: Source, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+    """The blocks of `batches`, converted when they are read: a source may leave that to workers."""
+    own = getattr(source, "parts", None)
+    if own is None:
+        return map(held_part, source.batches(rows, start, stop))
+    found: Iterator[Part] = own(rows, start, stop)
+    return found
 
 
 class SourceView:
@@ -268,13 +283,21 @@ class WatchedSource(SourceView):
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
         """The source's blocks; the first pass over all rows is watched."""
+        return (part.read() for part in self.parts(rows, start, stop))
+
+    def parts(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """The same blocks; each is shown by whoever reads it, in any order."""
         watching = not self._seen and start == 0 and stop is None
-        for batch in _readable(self._source.batches(rows, start, stop)):
-            if watching:
-                for first in range(0, len(batch), NOISE_BLOCK):  # small pieces stay in the cache
-                    self._see(self._quantised(batch.slice(first, first + NOISE_BLOCK)))
-            yield batch
+        for part in _readable(parts(self._source, rows, start, stop)):
+            yield replace(part, read=partial(self._shown, part, self._see)) if watching else part
         self._seen = self._seen or watching
+
+    def _shown(self, part: Part, see: Callable[[SeenRows], None]) -> Batch | SetBatch:
+        """Read a block and show it."""
+        batch = part.read()
+        for first in range(0, len(batch), NOISE_BLOCK):  # small pieces stay in the cache
+            see(self._quantised(batch.slice(first, first + NOISE_BLOCK)))
+        return batch
 
     def _quantised(self, piece: Batch | SetBatch) -> SeenRows:
         """Table rows as integers of 0 to 2^15; item sets as rows of 0 and 1, or folded with weights.
@@ -294,19 +317,19 @@ class WatchedSource(SourceView):
         return min(self.width, SET_COLUMNS) if self._schema.items else max(len(self._schema.columns), 1)
 
 
-def _readable(batches: Iterator[Batch | SetBatch]) -> Iterator[Batch | SetBatch]:
+def _readable(blocks: Iterator[Part]) -> Iterator[Part]:
     """The same blocks; a file that can no longer be read is named as the data, not as the release."""
     while True:
         try:
-            batch = next(batches, None)
+            block = next(blocks, None)
         except OSError as error:
             if isinstance(error, AdumbraError):
                 raise
             fault = unreadable(error)
             break
-        if batch is None:
+        if block is None:
             return
-        yield batch
+        yield block
     raise fault  # outside the handler: its text stays behind
 
 
@@ -329,22 +352,32 @@ class KeptSource(SourceView):
     def __init__(self, source: Source, most: int = KEPT_BYTES) -> None:
         super().__init__(source)
         self._most = most
-        self._kept: dict[int, list[Batch | SetBatch]] = {}  # by rows per block, of whole passes
+        self._kept: dict[int, Batch | SetBatch] = {}  # by place, of the last whole pass ...
+        self._asked = (0, 0)  # ... which had so many rows per block, and so many blocks
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
         """The source's blocks, from memory where a whole pass was kept."""
+        return (part.read() for part in self.parts(rows, start, stop))
+
+    def parts(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """The same blocks; each is kept by whoever reads it, and all of them or none serve again."""
         is_whole = start == 0 and stop is None
-        if is_whole and rows in self._kept:
-            yield from self._kept[rows]
+        if is_whole and self._asked == (rows, len(self._kept)):
+            yield from [held_part(self._kept[place]) for place in range(len(self._kept))]
             return
-        kept: list[Batch | SetBatch] = []
-        room = self._most if is_whole else -1
-        for batch in self._source.batches(rows, start, stop):
-            room -= batch.nbytes
-            if room >= 0:
-                kept.append(batch)
-            else:
-                kept.clear()
-            yield batch
+        kept: dict[int, Batch | SetBatch] = {}
+        room, count = (self._most if is_whole else -1), 0
+        for part in parts(self._source, rows, start, stop):
+            room -= part.nbytes
+            yield part if room < 0 else replace(part, read=partial(_keep, part, kept, count))
+            count += 1
+            if room < 0:
+                kept = {}  # blocks that are read from now on keep the old one, which goes with them
         if room >= 0:
-            self._kept = {rows: kept}
+            self._kept, self._asked = kept, (rows, count)
+
+
+def _keep(part: Part, kept: dict[int, Batch | SetBatch], place: int) -> Batch | SetBatch:
+    """Read a block and keep it."""
+    kept[place] = part.read()
+    return kept[place]

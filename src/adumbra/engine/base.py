@@ -14,8 +14,10 @@ BatchT = TypeVar("BatchT", Batch, SetBatch)  # which of the two a source gives f
 
 Progress = Callable[[str, int, int | None], None]  # stage, blocks done, blocks in all (None: private)
 
-BLOCK_BYTES = 64 * 2**20  # an I/O block is about this large ...
-BLOCK_ROWS = 16 * NOISE_BLOCK  # ... and at most this many rows
+BLOCK_BYTES = 16 * 2**20  # a block is about this large: larger ones go back to the system each time ...
+BLOCK_ROWS = 16 * NOISE_BLOCK  # ... and has at most this many rows ...
+LEAST_ROWS = 512  # ... and in wide tables this many, for every column of a block costs a call ...
+WIDE_BYTES = 64 * 2**20  # ... unless they are larger than this
 
 
 class Engine(Protocol):
@@ -36,6 +38,14 @@ class Engine(Protocol):
 
 
 def block_rows(width: int) -> int:
-    """Rows of an I/O block: whole noise blocks, about 64 MiB, a function of public width alone."""
+    """Rows of a block of whole noise blocks, a function of public width alone."""
     fitting = BLOCK_BYTES // (8 * max(width, 1))
     return max(NOISE_BLOCK, min(BLOCK_ROWS, fitting // NOISE_BLOCK * NOISE_BLOCK))
+
+
+def fold_rows(width: int) -> int:
+    """Rows of a block that is summed: fewer where rows are wide, for no noise is drawn by block."""
+    row = 8 * max(width, 1)
+    if BLOCK_BYTES // row >= NOISE_BLOCK:
+        return block_rows(width)
+    return max(1, BLOCK_BYTES // row, min(LEAST_ROWS, WIDE_BYTES // row))

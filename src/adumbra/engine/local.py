@@ -1,7 +1,7 @@
 """The local engine: stream blocks through all cores of one machine with a few blocks in memory.
 
-The reading thread decodes block i+1 while workers prepare and sum block i. BLAS is held to one thread a
-worker: blocks are the parallelism, and exact sums make their order irrelevant.
+The reading thread decodes block i+1 while workers convert, prepare and sum block i. BLAS is held to one
+thread a worker: blocks are the parallelism, and exact sums make their order irrelevant.
 """
 
 import os
@@ -10,21 +10,25 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
+from queue import Empty, SimpleQueue
 from typing import TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
 
-from adumbra.data.batch import SetBatch, join_sets
-from adumbra.data.sources import Source
-from adumbra.engine.base import BLOCK_BYTES, BLOCK_ROWS, BatchT, Progress, block_rows
+from adumbra.data.batch import Batch, Part, SetBatch, join_sets
+from adumbra.data.sources import Source, parts
+from adumbra.engine.base import BLOCK_BYTES, BLOCK_ROWS, BatchT, Progress, block_rows, fold_rows
 from adumbra.errors import require
 from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
 
 JOINED_BYTES = 4 * 2**20  # of item sets that are summed together: they stay in the cache
 
+AHEAD_BYTES = 256 * 2**20  # of blocks that are read and not finished; one block may be larger
+
 RowsT = TypeVar("RowsT")
 T = TypeVar("T")
+BlockT = TypeVar("BlockT", Batch, SetBatch, Part)
 
 
 def _silent(stage: str, done: int, total: int | None) -> None:
@@ -58,57 +62,72 @@ class LocalEngine:
         *,
         stage: str,
     ) -> Lattice:
-        """Sum every block on a worker and add the integer totals; order does not matter."""
+        """Sum every block on a worker, which goes on from a free total; order does not matter."""
+        free: SimpleQueue[Ints] = SimpleQueue()  # as many totals as workers, however many blocks
 
-        def total_of(group: list[BatchT]) -> Ints:
-            total = statistic.zero()
-            for piece in _summed_together(group):
+        def add(group: list[Part]) -> None:
+            try:
+                total = free.get_nowait()
+            except Empty:
+                total = statistic.zero()
+            for piece in _summed_together([cast("BatchT", part.read()) for part in group]):
                 total = statistic.add(total, prepare(piece))
-            return total
+            free.put(total)
 
+        for _ in self._run(source, add, stage, self.rows_per_block or _fold_rows(source)):
+            pass
         total = statistic.zero()
-        for part in self._run(source, total_of, stage):
-            total += part
+        while not free.empty():
+            total += free.get_nowait()
         return Lattice(total, statistic.exponent)
 
     def map_blocks(self, source: Source, function: Callable[[BatchT], T], *, stage: str) -> Iterator[T]:
         """Yield the function of each noise block in row order, a few I/O blocks ahead of the reader."""
 
-        def apply(group: list[BatchT]) -> list[T]:
-            return [function(piece) for batch in group for piece in _pieces(batch)]
+        def apply(group: list[Part]) -> list[T]:
+            batches = (cast("BatchT", part.read()) for part in group)
+            return [function(piece) for batch in batches for piece in _pieces(batch)]
 
-        for results in self._run(source, apply, stage):
+        rows = self.rows_per_block or block_rows(source.width)
+        for results in self._run(source, apply, stage, rows):
             yield from results
 
-    def _run(self, source: Source, work: Callable[[list[BatchT]], T], stage: str) -> Iterator[T]:
-        rows = self.rows_per_block or block_rows(source.width)
+    def _run(
+        self, source: Source, work: Callable[[list[Part]], T], stage: str, rows: int
+    ) -> Iterator[T]:
         public = source.public_rows()
         total = None if public is None else -(-public // rows)
-        done = 0
+        done = held = 0
         self.progress(stage, done, total)
-        waiting: deque[tuple[int, Future[T]]] = deque()
+        waiting: deque[tuple[int, int, Future[T]]] = deque()  # blocks, bytes, result
 
         def finish() -> T:
-            nonlocal done
-            blocks, future = waiting.popleft()
+            nonlocal done, held
+            blocks, size, future = waiting.popleft()
             result = future.result()
-            done += blocks
+            done, held = done + blocks, held - size
             self.progress(stage, done if total is not None else 0, total)
             return result
 
         limited = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
         with limited, ThreadPoolExecutor(self.threads) as pool:
-            batches = cast("Iterator[BatchT]", source.batches(rows))
             try:
-                for group in grouped(batches, self.rows_per_block or BLOCK_ROWS):
-                    waiting.append((len(group), pool.submit(work, group)))
-                    if len(waiting) > self.threads:
+                for group in grouped(parts(source, rows), self.rows_per_block or BLOCK_ROWS):
+                    size = sum(part.nbytes for part in group)
+                    while waiting and (len(waiting) > self.threads or held + size > AHEAD_BYTES):
                         yield finish()
+                    waiting.append((len(group), size, pool.submit(work, group)))
+                    held += size
                 while waiting:
                     yield finish()
             finally:
-                for _, future in waiting:
+                for _, _, future in waiting:
                     future.cancel()
+
+
+def _fold_rows(source: Source) -> int:
+    """Rows per block of a fold; item sets of a wide universe are short."""
+    return fold_rows(source.width) if source.schema.items is None else block_rows(source.width)
 
 
 @lru_cache(maxsize=1)
@@ -117,12 +136,12 @@ def _libraries(modules: int) -> ThreadpoolController:  # noqa: ARG001 - the key:
     return ThreadpoolController()
 
 
-def grouped(batches: Iterable[BatchT], most: int, room: int = BLOCK_BYTES) -> Iterator[list[BatchT]]:
+def grouped(batches: Iterable[BlockT], most: int, room: int = BLOCK_BYTES) -> Iterator[list[BlockT]]:
     """Blocks for one worker at a time: `most` rows and `room` bytes together, or one block.
 
     Rows of a wide but sparse source come in small blocks, for any of them might be full.
     """
-    group: list[BatchT] = []
+    group: list[BlockT] = []
     rows = size = 0
     for batch in batches:
         if group and (rows + len(batch) > most or size + batch.nbytes > room):

@@ -58,10 +58,15 @@ def workers() -> int:
 
 
 def reading(width: int, rows: int, encoded: int) -> int:
-    """Blocks on their way through the engine, and encoded pieces of them in each thread."""
+    """Blocks as they were read and, in each thread, as numbers; and encoded pieces of them."""
     block = min(rows, block_rows(width))
     piece = min(rows, NOISE_BLOCK)
-    return FLOAT * (width * block * (workers() + 2) + 4 * encoded * piece * workers())
+    return FLOAT * (width * block * 2 * (workers() + 1) + 4 * encoded * piece * workers())
+
+
+def results(width: int, rows: int, columns: int) -> int:
+    """Released rows of blocks that wait for their turn to be written."""
+    return FLOAT * columns * min(rows, block_rows(width)) * (workers() + 2)
 
 
 def kept(width: int, rows: int) -> int:

@@ -74,7 +74,7 @@ from adumbra.statistics.moments import BlockGram
 # row's result depends on that row and on public or paid-for numbers alone.
 
 CODE_SIGMAS = 3.0  # standard deviations that a code of a measured table holds at least
-_CHUNK_VALUES = 2**22  # dense encoded values held at once by one thread
+_CHUNK_VALUES = 2**23  # dense encoded values held at once by one thread
 
 
 def values_of(batch: Batch | SetBatch) -> Array:

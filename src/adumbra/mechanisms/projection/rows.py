@@ -49,6 +49,7 @@ from adumbra.schema.schema import Schema
 PURPOSE = "rows"  # of the noise of both, a key for each block of 4,096 rows
 EXACT_EXPONENT = -(ROW_BITS + MATRIX_BITS)  # x R is exact on this grid
 ROUNDED_BITS = 30  # an exact product is rounded to noise * 2^-30 at most: one random word still suffices
+SLICE_VALUES = 2**21  # encoded values of rows that are projected at once
 CLIPPED_BITS = 38  # a clipped row keeps its own grid (radius * 2^-22) down to noise of 2^16 radii
 MATRICES = 5  # copies of the matrix while it is drawn and used: numbers, their QR, units, floats
 
@@ -81,12 +82,16 @@ class RowSpace:
             return project_sets(sets, matrix)
         if self.encoder is None:
             raise InvalidInput("a table where the schema declares item sets: check the source")
+        step = max(1, SLICE_VALUES // max(self.width, 1))
+        if len(batch) > step:  # rows are projected one by one, so slices change nothing
+            pieces = (batch.slice(s, min(s + step, len(batch))) for s in range(0, len(batch), step))
+            return np.concatenate([self.exact(piece, matrix) for piece in pieces])
         encoded = self.encoder.encode(batch)
         if self.halves:  # 0 or 1 becomes -1/2 or 1/2
             encoded = encoded[:, self.kept]
             encoded[:, self.halves] -= 0.5
         if self.unit is Unit.ROW:
-            return project(bound_rows(encoded, self.norm), matrix)
+            return project(bound_rows(encoded, self.norm, owned=True), matrix)
         for group in self.groups:  # 0 or 1 becomes -1/2 or 1/2: every cell of a table has the range 1
             encoded[:, group] -= 0.5
         return project(bound_elements(encoded), matrix)
@@ -235,6 +240,7 @@ def size_of(space: RowSpace, schema: Schema, n_components: int, *, released: boo
     matrix, piece = space.width * n_components, min(rows, NOISE_BLOCK)
     blocks = sizes.reading(schema.width, rows, space.width)
     noisy = sizes.FLOAT * 6 * n_components * piece * sizes.workers()
+    noisy += sizes.results(schema.width, rows, n_components)
     names = column_names(n_components)
     return Size(
         memory=sizes.PROCESS

@@ -13,6 +13,7 @@ shown to the steward and settled by people.
 
 import hashlib
 import math
+import threading
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -55,6 +56,7 @@ class Fingerprint:
         self._total = np.zeros(LANES, dtype=np.uint64)
         self._rows = 0
         self._sketch: Words = np.empty(0, dtype=np.uint64)
+        self._turn = threading.Lock()
 
     def update(self, rows: Array | csr_array) -> None:
         """Take in a block: float64 integers within 2^15 of 0, or sparse uint64 ones of any size."""
@@ -64,9 +66,11 @@ class Fingerprint:
             products = (rows @ self._floats).astype(np.int64).view(np.uint64)
         lanes = np.ascontiguousarray(products.T)
         hashes = _mix(lanes, self._mixer, self._offset)
-        self._total += hashes.sum(axis=1, dtype=np.uint64)
-        self._rows += rows.shape[0]
-        self._keep(hashes[0])
+        total = hashes.sum(axis=1, dtype=np.uint64)
+        with self._turn:  # blocks come from many threads, in any order
+            self._total += total
+            self._rows += rows.shape[0]
+            self._keep(hashes[0])
 
     def _keep(self, candidates: Words) -> None:
         """Keep the smallest distinct hashes."""
