@@ -293,7 +293,7 @@ def test_a_schema_may_be_a_path_and_nothing_else(tmp_path):
     for wrong in ({"a": 1}, None, 3):
         with pytest.raises(InvalidInput, match="give a Schema, or the path of a file"):
             workflow.plan(config, wrong)
-        with pytest.raises(InvalidInput, match="or the path of a schema file"):
+        with pytest.raises(InvalidInput, match="or the path of a file"):
             workflow.release(
                 np.ones((2, 3)), config, schema=wrong, ledger="l", population="p", out=tmp_path / "o"
             )

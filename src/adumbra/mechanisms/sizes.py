@@ -18,8 +18,8 @@ from adumbra.schema.rules import MAX_ROWS
 from adumbra.schema.schema import Column, Schema
 
 FLOAT = 8  # bytes of a number
-PROCESS = 256 * 2**20  # Python, its libraries and compiled loops: the peak of the smallest release
-KEPT = 128 * 2**20  # of rows that are held for further passes (data.views.KEPT_BYTES)
+PROCESS = 264 * 2**20  # Python, its libraries and compiled loops: the peak of the smallest release
+KEPT = 128 * 2**20  # of rows that are held for further passes (data.sources.KEPT_BYTES)
 SETS = 64 * 2**20  # item sets on their way through the engine: blocks are cut at so many bytes
 PAGE = 400 * 2**10  # card.html with its pictures, and proof.json
 CARD_WORDS = 64 * 2**10  # what a card says besides names

@@ -164,7 +164,7 @@ def test_arrays_that_a_release_cannot_hold(tmp_path):
             write_staged(
                 tmp_path / str(i), tables={}, arrays={"a": array}, card=example_card(), page=None
             )
-    with pytest.raises(InvalidInput, match="cannot be written as safetensors"):
+    with pytest.raises(FileNotFoundError):  # a fault of the disk keeps its own name and exit code
         formats.write_arrays(tmp_path / "no such" / "m", {"a": np.ones(1)})
 
 
