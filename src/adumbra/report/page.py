@@ -161,7 +161,7 @@ def row_words(method: str, config: Mapping[str, object]) -> str:
         return "The rows are synthetic: drawn from noisy statistics. No row is that of a person."
     if name in {"dppro", "jl-laplace", "pca"}:
         return "Each row is one private row, changed by noise, in the same order."
-    return ""
+    return "No row is that of a person."
 
 
 @cache

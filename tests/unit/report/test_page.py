@@ -270,4 +270,4 @@ def test_the_page_says_what_a_row_is():
     assert "synthetic" in row_words("moments", {})
     assert "synthetic" in row_words("pca", {"output": "sample"})
     assert "one private row" in row_words("pca", {"output": "rows"})
-    assert row_words("top-k em", {"k": 3}) == ""
+    assert row_words("top-k em", {"k": 3}) == "No row is that of a person."
