@@ -176,7 +176,7 @@ def test_the_plan_of_a_sample_says_how_wrong_it_will_be(delta):
     few, many = (workflow.plan(config, replace(mixed(), rows=rows)) for rows in (20, 2 * 10**5))
     assert few.notes[-1].startswith("Directions would be noise alone")
     assert "so that 0 of 2 are detectable" in few.notes[1]
-    assert "so that 2 of 2 can stand out" in many.notes[1]
+    assert "so that 2 of 2 are detectable" in many.notes[1]
     for name in ("mean_error", "second_moment_error", "spectral_edge"):
         assert few.expected[name] == pytest.approx(1e4 * many.expected[name])
     rows, schema = table(5000), mixed()
