@@ -19,7 +19,7 @@ def test_an_attack_prints_claim_and_bound_and_draws_them(tmp_path):
     done = audit("--method", "lda", "--epsilon", 8, "--runs", 20_000, "--figure", tmp_path / "a.svg")
     assert done.exit_code == 0, done.stderr
     assert "lda/add-remove, delta=1e-06" in done.stdout
-    assert "4 claims attacked, 0 refuted" in done.stdout
+    assert "8 claims attacked, 0 refuted" in done.stdout
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")
 
 
@@ -44,7 +44,8 @@ def test_a_replay_counts_its_pairs():
     pairs = 10 * sum(kind.method == "jl-laplace" for kind in kinds())
     assert pairs >= 40
     assert (shown["pairs"], shown["hostile"], shown["differing"]) == (pairs, pairs // 2, 0)
-    units = {f"jl-laplace/{unit}{of}" for unit in ("row", "element") for of in ("", "/items")}
+    kinds_of = ("", "/items", "/label")
+    units = {f"jl-laplace/{unit}{of}" for unit in ("row", "element") for of in kinds_of}
     assert {one["kind"] for one in shown["kinds"]} == units
 
 

@@ -175,7 +175,7 @@ GUESSES |= {"pca": ["output=sample"]}
 def test_what_a_method_takes_is_what_its_plan_takes(described):
     method, data, relations = described.name, described.data, described.neighbours
     for kind, shape in TABLES.items():
-        for neighbours in Neighbours:
+        for neighbours in (one for one in Neighbours if not one.value.endswith("-person")):
             unit = Unit.ELEMENT if neighbours is Neighbours.ONE_ELEMENT else Unit.ROW
             rows = 100 if neighbours.rows_are_public else None
             schema = Schema(unit=unit, neighbours=neighbours, rows=rows, **shape)
@@ -189,7 +189,8 @@ def test_what_a_method_takes_is_what_its_plan_takes(described):
                 taken = bool(workflow.plan(config, schema).noise)
             except InvalidInput:
                 taken = False
-            assert taken == (said and str(neighbours) in relations), (kind, neighbours)
+            known = str(neighbours) in relations.replace(f"{neighbours}-person", "")
+            assert taken == (said and known), (kind, neighbours)
 
 
 def test_methods_says_what_each_is_for():

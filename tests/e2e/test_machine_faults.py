@@ -107,10 +107,9 @@ def test_what_can_be_foreseen_is_refused_before_the_charge(place, mounts, code, 
     [
         ("mount -t tmpfs -o size=9m,nr_inodes=4 tmpfs out", "true", 0, 5, "out=out/r: the disk is full"),
         ("mount -t tmpfs tmpfs out", "mount -o remount,ro out", 0, 6, "out=out/r: the file system is"),
-        ("true", "true", 2**27, 7, "out=out/r: not enough memory"),
         (LEDGER_SMALL, FILL, 0, 8, "its disk is full; make room and try again"),
     ],
-    ids=["full", "read-only", "memory", "ledger full"],
+    ids=["full", "read-only", "ledger full"],
 )
 def test_a_fault_after_the_charge_has_its_code_and_says_what_stays_charged(
     place, mounts, fault, limit, code, words

@@ -63,7 +63,7 @@ def test_check_lists_what_does_not_fit(data, tmp_path):
     schema.write_text(COLUMNS)
     wrong = invoke("check", schema, data)
     assert isinstance(wrong.exception, SchemaError)
-    assert "column 'a', 'i', 'b', 'c' absent" in str(wrong.exception)
+    assert "columns 'a', 'i', 'b', 'c' absent" in str(wrong.exception)
 
 
 def test_patterns_are_expanded_on_request(data, tmp_path):

@@ -241,5 +241,5 @@ def test_python_takes_a_key(place):
             made = workflow.release("t.parquet", config, **pay, out=f"p{number}", key=key)
             assert made.card["signed_by"] == read_public_key("ann.pub").fingerprint()
             done(f"verify p{number} --key ann.pub")
-        with pytest.raises(InvalidInput, match="key of type int: give the path of a key"):
+        with pytest.raises(InvalidInput, match="key of type int: give its path"):
             workflow.release("t.parquet", config, **pay, out="p3", key=3)

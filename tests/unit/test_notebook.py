@@ -41,7 +41,7 @@ def test_an_answer_shows_its_interval_and_notes_escaped():
     shown = ad.Estimate(
         value=2.0, std_error=1.0, target=HOSTILE, notes=(HOSTILE,), **given
     )._repr_html_()
-    assert "2 ± 1, 0.95 interval 1 to 3" in shown
+    assert "2, 95 % interval 1 to 3 (standard error 1)" in shown
     assert "<script" not in shown
     assert shown.count("alert(1)") == 2
     assert "<ul>" not in ad.Estimate(value=2.0, std_error=1.0, target="t", **given)._repr_html_()

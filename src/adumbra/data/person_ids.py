@@ -2,10 +2,12 @@
 
     truth, number, text that says one    its float64 value: `7`, `7.0`, `"07"` and `" 7 "` are one id
     any other text                       trimmed, in small letters and one Unicode form (NFKC), hashed
-    date, time, duration                 the text that Arrow writes for it
     null, NaN, blank text                none: the row has no person
 
-Each cell is read on its own. To merge two persons costs them rows; to split one would break the promise.
+Each cell is read on its own. The person of the promise is the id as read here. To split one would break
+it, so types that say one value in several ways (float32, decimals, dates, bytes) hold no ids. Two people
+whose ids are one here (whole numbers beyond 2^53, texts such as 0e1 and 0e2, or that differ in case) are
+one person: a change of one may exchange rows of the other, which costs up to twice the budget.
 
 Proof       persons.proof.md, of `read_ids`.
 """
@@ -19,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adumbra.data.cells import CELLS
-from adumbra.data.columns import _as_bytes, _plain, is_readable, parse_numbers, read_numbers
+from adumbra.data.columns import _as_bytes, _plain, parse_numbers, read_numbers
 from adumbra.schema.writing import is_text, value_type
 
 Words = NDArray[np.uint64]
@@ -36,8 +38,11 @@ class Ids:
 
 
 def is_id_type(storage: pa.DataType) -> bool:
-    """Whether ids can be stored so: truths, numbers, text, dates and times."""
-    return is_readable(storage) or pa.types.is_temporal(value_type(storage))
+    """Whether ids can be stored so: text, truths, whole numbers, float64: one form per value."""
+    kind = value_type(storage)
+    exact = pa.types.is_integer(kind) or pa.types.is_float64(kind) or pa.types.is_boolean(kind)
+    is_word = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+    return bool(kind == CELLS or exact or is_word or pa.types.is_null(kind))
 
 
 def read_ids(array: pa.Array) -> Ids:
@@ -49,8 +54,6 @@ def read_ids(array: pa.Array) -> Ids:
         named, valued = read_ids(texts), read_ids(numbers)
         words = np.where(is_word[:, None], named.words, valued.words)
         return Ids(words, np.where(is_word, named.is_there, valued.is_there))
-    if pa.types.is_temporal(plain.type):
-        plain = pc.cast(plain, pa.large_string())
     if is_text(plain.type):
         return _text_ids(_as_bytes(plain))
     numbers = read_numbers(plain)

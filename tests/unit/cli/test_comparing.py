@@ -47,7 +47,7 @@ def test_every_method_is_planned_or_says_why_not():
     found = {one.method: one for one in compare(TABLE, [1.0], ALL, None, ["n_components=1"])}
     assert set(found) == set(ALL)
     assert found["top-k"].plan is None
-    assert "option k: is needed" in found["top-k"].refusal
+    assert "takes item sets" in found["top-k"].refusal
     planned = {name for name, one in found.items() if one.plan is not None}
     assert planned == set(ALL) - {"top-k"}
     assert found["dppro"].plan.details["standard_error_by_n_components"]

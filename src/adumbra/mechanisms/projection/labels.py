@@ -160,7 +160,7 @@ def label_noise(epsilon: float, levels: int) -> Calibrated:
     else:
         noise = calibrate_laplace(2.0, epsilon, exponent=ONE_HOT_EXPONENT, rounding=float(levels))
     fine = noise.exponent <= 0  # codes are whole numbers on the grid
-    require(fine, f"epsilon={epsilon:.3g} of the label: too small for whole codes; give it more")
+    require(fine, "label_share: too small a budget for whole codes of the label; give it more")
     return noise
 
 
