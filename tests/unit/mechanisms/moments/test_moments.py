@@ -504,3 +504,8 @@ def test_kept_rows_and_read_rows_give_the_same_release(monkeypatch):
     read = drawn()
     assert kept.tables["data"].equals(read.tables["data"])
     assert all(np.array_equal(kept.arrays[name], read.arrays[name]) for name in kept.arrays)
+
+
+def test_a_share_that_is_noise_alone_is_refused():
+    with pytest.raises(InvalidInput, match="marginal_share=1e-10: must lie between 0.001 and 0.95"):
+        MomentsConfig(epsilon=1.0, marginal_share=1e-10)
