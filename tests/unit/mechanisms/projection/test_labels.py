@@ -137,7 +137,7 @@ def test_what_cannot_be_is_refused_in_the_plan(config, label, unit, options, mes
 
 def test_a_label_that_is_all_noise_is_refused():
     made = ad.JLLaplaceConfig(n_components=2, epsilon=1e-8, label="randomised")
-    with pytest.raises(InvalidInput, match="of the label: too small for whole codes"):
+    with pytest.raises(InvalidInput, match="label_share: too small a budget"):
         ad.plan(made, schema("two"))
 
 
