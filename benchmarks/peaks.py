@@ -70,6 +70,7 @@ CASES = {
         Case(method="moments", rows=500, numbers=10, categories=2, classes=3),
         Case(method="top-k", rows=500, items=50, config={"k": 5}),
         Case(method="lda", rows=500, numbers=10, classes=3),
+        Case(method="answers", rows=500, numbers=10, classes=3),
     ],
     "large": [
         Case(method="moments", rows=100_000, numbers=64),

@@ -5,7 +5,8 @@
 
 cost      one moments release of generated numbers from a Parquet file, per unit in a process of its own.
 utility   shares of values of a column: how far the released histogram is from that of all rows (total
-          variation), beside what the cut alone changes (the exact histogram of the used rows), over m.
+          variation), beside what cutting or weighting alone changes (the exact histogram of the used
+          rows), over m, for keep and scale; beside it the distance to the histogram that has no noise.
 """
 
 import argparse
@@ -35,11 +36,11 @@ BOUNDS = (1, 2, 4, 8, 16, 32)
 AGES = ("A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K")
 
 
-def schema_of(columns: tuple[Column, ...], most: int | None, ids: str) -> Schema:
+def schema_of(columns: tuple[Column, ...], most: int | None, ids: str, bound: str = "keep") -> Schema:
     """Unit person with this bound, or unit row; add-remove in both."""
     if most is None:
         return Schema(columns=columns, unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE)
-    person = PersonSpec(column=ids, max_rows=most)
+    person = PersonSpec(column=ids, max_rows=most, bound=bound)
     relation = Neighbours.ADD_REMOVE_PERSON
     return Schema(columns=columns, unit=Unit.PERSON, neighbours=relation, person=person)
 
@@ -66,18 +67,19 @@ def make(path: Path, rows: int, columns: int) -> None:
 
 
 def cost(rows: int, columns: int) -> None:
-    """CPU seconds and peak memory of both units, each in a process of its own."""
+    """CPU seconds and peak memory of unit row and of persons, each in a process of its own."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "rows.parquet"
         make(path, rows, columns)
         found = {}
-        for unit in ("row", "person"):
+        for unit in ("row", "keep", "scale"):
             command = [sys.executable, __file__, "one", str(path), unit, str(columns)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             found[unit] = json.loads(done.stdout)
             print(f"{unit:7} {found[unit]['cpu']:8.1f} s CPU  {found[unit]['wall']:8.1f} s  "
                   f"{found[unit]['peak_mb']:7.0f} MB at most")  # fmt: skip
-        print(f"person / row: {found['person']['cpu'] / found['row']['cpu']:.2f} of the CPU")
+        for bound in ("keep", "scale"):
+            print(f"{bound} / row: {found[bound]['cpu'] / found['row']['cpu']:.2f} of the CPU")
 
 
 def one(path: str, unit: str, columns: int) -> None:
@@ -85,7 +87,7 @@ def one(path: str, unit: str, columns: int) -> None:
     numbers = tuple(
         Column(name=f"x{place}", kind=Kind.NUMBER, lower=0.0, upper=1.0) for place in range(columns)
     )
-    schema = schema_of(numbers, MOST if unit == "person" else None, "id")
+    schema = schema_of(numbers, None if unit == "row" else MOST, "id", unit)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         released(path, schema, 10_000, Path(place))
@@ -102,16 +104,19 @@ def utility(folder: str) -> None:
     print(
         f"{len(table):,} lines; total variation, mean over {len(columns)} columns; epsilon {EPSILON:g}"
     )
-    print("   m   used rows    cut alone   cut and noise")
+    print("   m  bound   weight of used rows   bound alone   noise and synthesis   all together")
     for most in (*BOUNDS, None):
-        schema = schema_of(columns, most, ids)
-        used = histograms(open_source(table, schema), columns)
-        with tempfile.TemporaryDirectory() as place:
-            rows = released(table, schema, len(table), Path(place))
-        drawn = histograms(open_source(rows, schema.by_row()), columns)
-        name = "row" if most is None else str(most)
-        cut, both = distance(used, truth), distance(drawn, truth)
-        print(f"{name:>4} {int(used[0].sum()):11,} {cut:12.4f} {both:15.4f}")
+        for bound in ("keep", "scale") if most is not None else ("",):
+            schema = schema_of(columns, most, ids, bound or "keep")
+            used = histograms(open_source(table, schema), columns)
+            with tempfile.TemporaryDirectory() as place:
+                rows = released(table, schema, len(table), Path(place))
+            drawn = histograms(open_source(rows, schema.by_row()), columns)
+            name = "row" if most is None else str(most)
+            shown = distance(used, truth), distance(drawn, used), distance(drawn, truth)
+            weight = used[0].sum() / 2**schema.weight_bits
+            print(f"{name:>4}  {bound:5} {weight:20,.0f} {shown[0]:13.4f} {shown[1]:21.4f} "
+                  f"{shown[2]:14.4f}", flush=True)  # fmt: skip
 
 
 def tafeng_columns(table: pa.Table) -> tuple[tuple[Column, ...], str]:
@@ -140,7 +145,7 @@ def histograms(source: object, columns: tuple[Column, ...]) -> list[np.ndarray]:
             cells = batch.values[:, place]
             if not column.levels:
                 cells = np.clip((cells - low) / (high - low) * 20, 0, 19)
-            found[place] += np.bincount(cells.astype(int), minlength=len(found[place]))
+            found[place] += batch.weight * np.bincount(cells.astype(int), minlength=len(found[place]))
     return found
 
 

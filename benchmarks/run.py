@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SCRIPTS = (("noise.py",), ("streaming.py",), ("startup.py", "--size"))
+SCRIPTS = (("noise.py",), ("streaming.py",), ("card_page.py",), ("startup.py", "--size"))
 
 
 def main():

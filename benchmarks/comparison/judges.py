@@ -8,21 +8,27 @@ import numpy as np
 from adumbra.evaluate import tstr, utility
 
 RARE = 0.01  # a level held by fewer real rows than this share is rare
+MOST_CELLS = 2**18  # more cells are renumbered by those that occur
 TREES, PAIRS = 101, 500  # boosted trees up to this width; at most so many pairs and triples
 
 
 def total_variation(left, right, chosen):
     """Mean total variation over sets of columns."""
-    size = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    sizes = 1 + np.maximum(left.max(axis=0, initial=0), right.max(axis=0, initial=0))
     found = []
     for places in chosen:
-        sides = [np.zeros(len(side), np.int64) for side in (left, right)]
+        cells, width = np.zeros(len(left) + len(right), np.int64), 1
         for place in places:
-            sides = [key * size + side[:, place] for key, side in zip(sides, (left, right), strict=True)]
-        _, cells = np.unique(np.concatenate(sides), return_inverse=True)
-        cut, width = len(sides[0]), int(cells.max(initial=0)) + 1
+            cells *= sizes[place]
+            cells[: len(left)] += left[:, place]
+            cells[len(left) :] += right[:, place]
+            width *= int(sizes[place])
+        if width > MOST_CELLS:
+            _, cells = np.unique(cells, return_inverse=True)
+            width = int(cells.max(initial=0)) + 1
         p, q = (
-            np.bincount(part, minlength=width) / max(len(part), 1) for part in (cells[:cut], cells[cut:])
+            np.bincount(part, minlength=width) / max(len(part), 1)
+            for part in (cells[: len(left)], cells[len(left) :])
         )
         found.append(np.abs(p - q).sum() / 2)
     return float(np.mean(found))

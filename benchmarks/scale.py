@@ -1,0 +1,314 @@
+"""Whole releases beside bare references of the same run: CPU, wall time and peak memory, as ratios.
+
+    python benchmarks/scale.py [small|medium|full] [--only dppro] [--folder F] [--repeat 1]
+    python benchmarks/scale.py page              docs/explanation/performance.md from the kept lines
+
+Each figure is a fresh process with one BLAS thread. A reference does the least that any program must do
+to the same file: read it with pyarrow, multiply with numpy, draw numpy's normal numbers, write Parquet.
+Lines go to benchmarks/results/scale.jsonl; data are made in a folder of their own and removed.
+"""
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+HERE = Path(__file__).resolve().parent
+KEPT = HERE / "results" / "scale.jsonl"
+PAGE = HERE.parent / "docs" / "explanation" / "performance.md"
+PART_ROWS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One release: its table, method, reference, and the ratio that we want."""
+
+    method: str
+    rows: int
+    columns: int
+    target: float | None = None  # CPU over the reference's
+    config: dict = field(default_factory=dict)
+    reference: str = ""
+    format: str = "parquet"
+    engine: str = "local"
+
+    @property
+    def name(self):
+        return f"{self.method} {self.rows:,} x {self.columns:,} {self.format} {self.engine}"
+
+
+def cases(size):
+    n = {"small": 100_000, "medium": 500_000, "full": 2_000_000}[size]
+    wide, tall = n // 10, {"small": 500, "medium": 2_000, "full": 5_000}[size]
+    project = {"n_components": 20, "epsilon": 1.0, "delta": 1e-6}
+    laplace = {"n_components": 20, "epsilon": 1.0}
+    few = {"epsilon": 1.0, "delta": 1e-6, "synthetic_rows": 1000}
+    table = {"rows": n, "columns": 100}
+    return [
+        Case(method="dppro", target=1.5, config=project, reference="rows", **table),
+        Case(method="jl-laplace", target=1.5, config=laplace, reference="rows", **table),
+        Case(method="ron-gauss", target=1.6, config=few, reference="project", **table),
+        Case(method="moments", target=2.0, config=few, reference="three_reads", **table),
+        Case(method="dppro", rows=wide, columns=1000, target=1.5, config=project, reference="rows"),
+        Case(method="moments", rows=wide, columns=1000, target=2.0, config=few, reference="three_reads"),
+        Case(method="moments", rows=tall, columns=10_000, target=3.0, config=few, reference="gram"),
+        Case(method="moments", rows=n // 4, columns=100, target=2.5, config=few, format="csv",
+             reference="polars"),
+        Case(method="dppro", target=1.8, config=project, reference="local", engine="dask", **table),
+        Case(method="moments", target=1.8, config=few, reference="local", engine="dask", **table),
+    ]  # fmt: skip
+
+
+def write_table(case, folder):
+    """Uniform numbers from a fixed seed, in files of some row groups."""
+    rng, folder = np.random.default_rng(0), Path(folder)
+    part = max(1, min(PART_ROWS, 10**7 // case.columns))
+    names = [f"x{j}" for j in range(case.columns)]
+    for start in range(0, case.rows, 4 * part):
+        path = folder / f"{start:012d}.{case.format}"
+        writer = None
+        for first in range(start, min(start + 4 * part, case.rows), part):
+            x = rng.uniform(-1.0, 1.0, (min(part, case.rows - first), case.columns))
+            table = pa.table({name: x[:, j] for j, name in enumerate(names)})
+            if case.format == "csv":
+                import pyarrow.csv as pc
+
+                writer = writer or pc.CSVWriter(path, table.schema)
+            else:
+                plain = {"compression": "none", "use_dictionary": False}
+                writer = writer or pq.ParquetWriter(path, table.schema, **plain)
+            writer.write_table(table)
+        writer.close()
+    return folder
+
+
+def matrices(folder, rows=65_536):
+    """All files as matrices, block by block."""
+    for path in sorted(Path(folder).iterdir()):
+        file = pq.ParquetFile(path)
+        step = max(1, min(rows, 2**21 // file.metadata.num_columns))
+        for batch in file.iter_batches(step):
+            yield np.column_stack([column.to_numpy() for column in batch.columns])
+
+
+def reference_rows(case, folder, out):
+    rng, k = np.random.default_rng(1), case.config["n_components"]
+    matrix = rng.standard_normal((case.columns, k)) / np.sqrt(k)
+    schema = pa.schema([(f"y{j}", pa.float64()) for j in range(k)])
+    with pq.ParquetWriter(out, schema, compression="zstd", compression_level=1, use_dictionary=False,
+                          use_byte_stream_split=True, write_statistics=False) as writer:  # fmt: skip
+        for x in matrices(folder):
+            y = x @ matrix + rng.standard_normal((len(x), k))
+            writer.write_batch(pa.record_batch([pa.array(y[:, j]) for j in range(k)], schema=schema))
+
+
+def reference_project(case, folder, _out):
+    p = min(case.columns, 50)
+    matrix = np.linalg.qr(np.random.default_rng(1).standard_normal((case.columns, p)))[0]
+    gram = np.zeros((p, p))
+    for x in matrices(folder):
+        y = x @ matrix
+        gram += y.T @ y
+
+
+def reference_three_reads(case, folder, _out):
+    for _ in range(3):
+        total = np.zeros(case.columns)
+        for x in matrices(folder):
+            total += x.sum(axis=0)
+
+
+def reference_gram(case, folder, _out):
+    gram = np.zeros((case.columns, case.columns))
+    for x in matrices(folder):
+        gram += x.T @ x
+
+
+def reference_polars(_case, folder, _out):
+    import polars as pl
+
+    pl.scan_csv(Path(folder) / "*.csv").sum().collect(engine="streaming")
+
+
+def run_release(case, folder, out, engine):
+    from contextlib import nullcontext
+
+    from adumbra import workflow
+    from adumbra.engine.local import LocalEngine
+    from adumbra.mechanisms.methods import method_named
+    from adumbra.privacy.ledger import Population, memory_ledger
+    from adumbra.relations import Neighbours, Unit
+    from adumbra.schema.schema import Schema
+
+    names = [f"x{j}" for j in range(case.columns)]
+    schema = Schema.numeric(case.columns, -1.0, 1.0, names=names)
+    schema = schema if case.format == "parquet" else Schema.parse(
+        schema.to_toml().replace("[table]", "[table]\nheader = true", 1))  # fmt: skip
+    ledger = memory_ledger()
+    ledger.register(Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 100.0, 1e-3))
+    if engine == "dask":
+        from adumbra.engine.cluster import local_engine
+
+        running = local_engine(2, threads=1, parts=Path(out).parent)
+    else:
+        running = nullcontext(LocalEngine())
+    with running as where:
+        workflow.release(folder, method_named(case.method).config(**case.config), schema=schema,
+                         ledger=ledger, population="people", out=out, engine=where)  # fmt: skip
+
+
+def child(what, case, folder):
+    """Run one thing and print what it took of the machine."""
+    case = Case(**json.loads(case))
+    with tempfile.TemporaryDirectory(dir=Path(folder).parent) as scratch:
+        out = Path(scratch) / "out"
+        start = time.perf_counter()
+        if what in {"local", "dask"}:
+            run_release(case, folder, out, what)
+        else:
+            globals()[f"reference_{what}"](case, folder, out)
+        wall = time.perf_counter() - start
+    own, workers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime + workers.ru_utime + workers.ru_stime
+    facts = {
+        "cpu": cpu,
+        "wall": wall,
+        "peak_mb": own.ru_maxrss / 1e3,
+        "worker_mb": workers.ru_maxrss / 1e3,
+    }
+    print(json.dumps(facts))
+
+
+def measured(what, case, folder):
+    command = [
+        sys.executable,
+        str(HERE / "scale.py"),
+        "child",
+        what,
+        json.dumps(asdict(case)),
+        str(folder),
+    ]
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "2"}
+    done = subprocess.run(
+        command, env={**os.environ, **one}, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run(case, folder, repeat):
+    """Ours and the reference, alternately; the best CPU time of each."""
+    pairs = [(measured(case.engine, case, folder), measured(case.reference, case, folder))
+             for _ in range(repeat)]  # fmt: skip
+    ours, theirs = (min(side, key=lambda one: one["cpu"]) for side in zip(*pairs, strict=True))
+    size = sum(path.stat().st_size for path in Path(folder).iterdir())
+    return {
+        **asdict(case), "name": case.name, "input_mb": size / 1e6, "ours": ours, "theirs": theirs,
+        "ratio": ours["cpu"] / theirs["cpu"], "wall_ratio": ours["wall"] / theirs["wall"],
+        "load": os.getloadavg()[0], "cores": os.cpu_count(),
+    }  # fmt: skip
+
+
+def noise_case(repeat):
+    """Gaussian noise on a lattice beside numpy's normal numbers; one thread each."""
+    from adumbra.numerics import Lattice
+    from adumbra.privacy.guarantee import pure
+    from adumbra.privacy.noise import add_gaussian, noise_engine
+    from adumbra.privacy.recorded_noise import fixed_grant
+    from adumbra.relations import Neighbours, Unit
+
+    value, rng = Lattice(np.zeros(2**22, np.int64), -20), np.random.default_rng(0)
+    amount = pure(1.0, Unit.ROW, Neighbours.REPLACE_ONE)
+    grant = fixed_grant(0, amount, tuple(f"p{i}" for i in range(2 * repeat + 4)))
+    purposes = iter(grant.purposes)
+    add_gaussian(value, 1.0, grant.key(next(purposes)))  # compiled, tables made
+    best = [math.inf, math.inf]
+    for _ in range(repeat + 3):
+        start = time.process_time()
+        add_gaussian(value, 1.0, grant.key(next(purposes)))
+        middle = time.process_time()
+        rng.normal(size=2**22)
+        best = [min(best[0], middle - start), min(best[1], time.process_time() - middle)]
+    name = f"gaussian noise, {noise_engine()}"
+    times = {"ours": {"cpu": best[0]}, "theirs": {"cpu": best[1]}, "load": os.getloadavg()[0]}
+    return {"name": name, "method": "noise", "ratio": best[0] / best[1], "target": 0.8, **times}
+
+
+def page(lines):
+    """The kept lines as a page."""
+    lines_of = [HEAD]
+    for line in lines:
+        ours, wanted = line["ours"], line["target"]
+        at_once = f"{ours['cpu'] / ours['wall']:.2f}" if "wall" in ours else ""
+        worker = f"{ours['worker_mb']:.0f}" if line.get("engine") == "dask" else ""
+        lines_of.append(
+            f"| {line['name']} | {line.get('reference', 'numpy normal').replace('_', ' ')} "
+            f"| {ours['cpu']:.2f} | {line['theirs']['cpu']:.2f} | **{line['ratio']:.2f}** | {wanted} "
+            f"| {at_once} | {ours.get('peak_mb', 0):.0f} | {worker} | {line['load']:.1f} |"
+        )
+    return "\n".join([*lines_of, TAIL])
+
+
+HEAD = """# How fast, how large
+
+Whole releases in fresh processes (start, plan, charge, draw, write, load), beside bare references of
+the same run on the same files: CPU seconds, one BLAS thread. This page is written by
+`python benchmarks/scale.py page` from `benchmarks/results/scale.jsonl`. The machine had two cores and
+was shared with other work (the column *load*), so wall times say little.
+
+| release | reference | CPU s | its CPU s | ratio | wanted | CPU/wall | peak MB | worker MB | load |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+TAIL = """
+*rows*: read, multiply by a matrix of 20 columns, add normal noise, write. *project*: read, project to
+50 directions, their Gram. *three reads*: read into matrices three times and sum. *gram*: read and
+multiply X'X. *polars*: scan the CSV files and sum. *local*: the same release by the local engine; the
+Dask engine has two worker processes of one thread each, and their start is counted. *peak MB* is of the
+process that releases, of a Dask release the driver; *worker MB* of its largest worker.
+"""
+
+
+def main():
+    if sys.argv[1:2] == ["child"]:
+        child(*sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("size", choices=["small", "medium", "full", "page"], nargs="?", default="small")
+    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--folder", default=None, help="where data are made")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument(
+        "--keep", type=Path, default=None, help="the file of lines; full: results/scale.jsonl"
+    )
+    asked = parser.parse_args()
+    kept = asked.keep or KEPT
+    if asked.size == "page":
+        lines = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+        PAGE.write_text(page({line["name"]: line for line in lines}.values()), encoding="utf-8")
+        return
+    found = [case for case in cases(asked.size) if asked.only in case.name]
+    jobs = [*found, *(["noise"] if asked.only in "gaussian noise" else [])]
+    for case in jobs:
+        if case == "noise":
+            line = noise_case(asked.repeat)
+        else:
+            with tempfile.TemporaryDirectory(dir=asked.folder) as scratch:
+                (folder := Path(scratch) / "rows").mkdir()
+                line = run(case, write_table(case, folder), asked.repeat)
+        print(json.dumps(line), flush=True)
+        if asked.size != "small" or asked.keep:
+            with kept.open("a", encoding="utf-8") as sink:
+                sink.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()
