@@ -37,7 +37,9 @@ if TYPE_CHECKING:
         RONGauss,
         TopKColumns,
     )
+    from adumbra.estimators.bootstrap import Bootstrapped, bootstrap
     from adumbra.evaluate.evaluation import Evaluation, evaluate
+    from adumbra.mechanisms.answers import AnswersConfig
     from adumbra.mechanisms.base import Plan
     from adumbra.mechanisms.lda import LDAConfig
     from adumbra.mechanisms.moments import MomentsConfig
@@ -51,13 +53,17 @@ if TYPE_CHECKING:
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
     from adumbra.relations import Neighbours, Unit
     from adumbra.release.artifact import Release
+    from adumbra.release.resuming import resume
     from adumbra.release.storage import Verified, verify
+    from adumbra.report.exports import export
     from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
     from adumbra.workflow import PreparedRelease, plan, prepare, release
 
 _HOMES = {
     "AdumbraError": "adumbra.errors",
+    "AnswersConfig": "adumbra.mechanisms.answers",
     "AskableRelease": "adumbra.answers.askable",
+    "Bootstrapped": "adumbra.estimators.bootstrap",
     "BudgetRefused": "adumbra.errors",
     "Column": "adumbra.schema.schema",
     "CombinedReleases": "adumbra.answers.askable",
@@ -99,9 +105,11 @@ _HOMES = {
     "Unsupported": "adumbra.errors",
     "VerificationFailed": "adumbra.errors",
     "Verified": "adumbra.release.storage",
+    "bootstrap": "adumbra.estimators.bootstrap",
     "combine": "adumbra.answers.askable",
     "create_ledger": "adumbra.privacy.ledger",
     "evaluate": "adumbra.evaluate.evaluation",
+    "export": "adumbra.report.exports",
     "load": "adumbra.answers.askable",
     "new_key": "adumbra.attestation.signers",
     "open_key": "adumbra.attestation.signers",
@@ -109,13 +117,16 @@ _HOMES = {
     "plan": "adumbra.workflow",
     "prepare": "adumbra.workflow",
     "release": "adumbra.workflow",
+    "resume": "adumbra.release.resuming",
     "sample": "adumbra.mechanisms.sampling",
     "verify": "adumbra.release.storage",
 }
 
 __all__ = [
     "AdumbraError",
+    "AnswersConfig",
     "AskableRelease",
+    "Bootstrapped",
     "BudgetRefused",
     "Column",
     "CombinedReleases",
@@ -158,9 +169,11 @@ __all__ = [
     "VerificationFailed",
     "Verified",
     "__version__",
+    "bootstrap",
     "combine",
     "create_ledger",
     "evaluate",
+    "export",
     "load",
     "new_key",
     "open_key",
@@ -168,6 +181,7 @@ __all__ = [
     "plan",
     "prepare",
     "release",
+    "resume",
     "sample",
     "verify",
 ]

@@ -11,6 +11,7 @@
     ├─ NoSpace                 exit code 5: the disk or the quota is full; an OSError too
     ├─ NotWritable             exit code 6: read-only file system or no permission; an OSError too
     ├─ OutOfMemory             exit code 7: less memory than the method needs; a MemoryError too
+    ├─ ClusterFailed           exit code 9: workers or their scheduler were lost, or failed
     └─ NoiseKeyReused          one noise key met a second value: a defect, never the data's fault
 
     PrivacyCostWarning         an estimator is about to pay again for rows it may have released before
@@ -108,6 +109,12 @@ class OutOfMemory(AdumbraError, MemoryError):
     """The method needs more memory than there is."""
 
     exit_code = 7
+
+
+class ClusterFailed(AdumbraError):
+    """Workers of a cluster, or the scheduler, were lost or did something else than they were asked."""
+
+    exit_code = 9
 
 
 class NoiseKeyReused(AdumbraError):

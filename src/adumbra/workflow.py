@@ -21,7 +21,7 @@ from adumbra.data.sources import Source, WatchedSource, open_source
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, InvalidInput, LedgerError, raise_alone, require, system_fault
-from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled
+from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled, plan_of
 from adumbra.mechanisms.fields import config_facts
 from adumbra.mechanisms.methods import method_of, pictures_of
 from adumbra.mechanisms.sizes import PROCESS
@@ -62,8 +62,7 @@ def plan(config: Config, schema: Schema | str | Path) -> Plan:
     ------
     InvalidInput, if config and schema do not fit; its subclass `Unsupported`, if there is no proof.
     """
-    method = method_of(config)
-    return method.settle(config, as_schema(schema)).plan
+    return plan_of(method_of(config), config, as_schema(schema))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,6 +97,7 @@ class PreparedRelease:
     def check(self) -> None:
         """Refuse what would fail after the charge, from public numbers; charges nothing."""
         _require_room(self)
+        getattr(self.engine, "require_ready", lambda _: None)(self.source)  # workers, if there are any
         require_about(self.about)
         paid = {"entry": place.LONGEST_ENTRY, **self.ledger.head().to_dict()}
         require_card(_card(self, paid), 0 if self.plan.size is None else self.plan.size.card)
@@ -159,7 +159,8 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     source = WatchedSource(open_source(data, as_schema(schema)))
     method = method_of(config)
     settled = method.settle(config, source.schema)
-    verbs = (getattr(engine or LocalEngine, verb, None) for verb in ("fold", "map_blocks"))
+    engine = LocalEngine() if engine is None else engine
+    verbs = (getattr(engine, verb, None) for verb in ("fold", "map_blocks"))
     usable = all(map(callable, verbs)) and not isinstance(engine, type)
     require(usable, f"engine of type {type(engine).__name__}: use LocalEngine()")
     signer = open_key(key) if isinstance(key, str | Path) else key
@@ -176,7 +177,7 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
             ledger=book,
             population=population,
             out=Path(out),
-            engine=engine or LocalEngine(),
+            engine=engine,
             about=about or {},
             before_dp=_before(book, population) if before_dp == NOT_DECLARED else before_dp,
             is_ledger_ours=is_ours,
@@ -340,17 +341,15 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
     book, source = prepared.ledger, prepared.source
     with _paid(prepared, open_grant) as (entry, grant):
         fingerprint = book.fingerprint(source.watched_columns)
-        source.watch(fingerprint.update)
+        source.watch(fingerprint.update, fingerprint)
         draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
         card = _card(prepared, {"entry": entry, **book.head().to_dict()}, draft)
         if grant.not_private:
             card = stamped(card)
-        tables = {**draft.tables, **draft.pending}
-        shown = pictures_of(
-            prepared.method, prepared.settled, Published(arrays=draft.arrays, tables=draft.tables)
-        )
-        page = partial(render, pictures=shown)
+        published = Published(arrays=draft.arrays, tables=draft.tables)
+        page = partial(render, pictures=pictures_of(prepared.method, prepared.settled, published))
         with place.staging(target, entry) as staged:
+            tables = {**draft.tables, **draft.pending}
             digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=page)
             if source.pin() != prepared.pin:
                 raise LedgerError(f"entry={entry}: the data changed while read; nothing is published")

@@ -8,7 +8,7 @@ from adumbra.answers.asking import Answers, ask
 from adumbra.answers.conditions import Where, read_where
 from adumbra.answers.estimate import Answer, Asked, Estimate
 from adumbra.answers.reading import read_histograms
-from adumbra.answers.reading_moments import SUMS, read_moments
+from adumbra.answers.reading_moments import CAPS, SUMS, read_capped, read_moments
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.attestation.trust import Trust
 from adumbra.errors import require
@@ -58,9 +58,12 @@ class Asking:
         asked = Asked(level=level, population=population)
         return self._answers().quantile(column, float(q), read_where(where), asked)
 
-    def variance(self, column: str, where: Where = None, *, level: float = 0.95) -> Estimate:
-        """The variance of a number in the table."""
-        return self._answers().variance(column, read_where(where), Asked(level=level))
+    def variance(
+        self, column: str, where: Where = None, *, level: float = 0.95, population: bool = False
+    ) -> Estimate:
+        """The variance of a number."""
+        asked = Asked(level=level, population=population)
+        return self._answers().variance(column, read_where(where), asked)
 
     def crosstab(
         self, one: str, other: str, *, level: float = 0.95, population: bool = False
@@ -130,12 +133,15 @@ class CombinedReleases(Asking):
 
 def read_answers(releases: Sequence[Release]) -> Answers:
     """What answers from releases of one kind."""
-    kinds = [SUMS in release.arrays for release in releases]
+    kinds = {(SUMS in release.arrays, CAPS in release.card["facts"]) for release in releases}
     require(
-        all(kinds) or not any(kinds),
+        len(kinds) == 1,
         "combine: the releases hold different things (counts, sums of products); combine those alike",
     )
-    return read_moments(*releases) if kinds[0] else read_histograms(*releases)
+    (has_sums, has_caps), *_ = kinds
+    if has_sums and has_caps:
+        return read_capped(*releases)
+    return read_moments(*releases) if has_sums else read_histograms(*releases)
 
 
 def combine(releases: Sequence[Release]) -> CombinedReleases:

@@ -4,7 +4,9 @@ A comparison need not end where a cell ends. It is then between the cells that l
 those that touch it; `Marked` holds both, and a guess between them for the value that is printed.
 """
 
+import operator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -14,9 +16,19 @@ from adumbra.numerics import Array
 from adumbra.postprocess.marginals import cell_limits
 from adumbra.postprocess.moments.design import Feature
 from adumbra.schema.schema import OWN_CATEGORY, Column, Kind
+from adumbra.schema.times import instant_of, instant_text, unit_words
 
 MISSING = "missing"
 TRUTHS = {"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}
+
+COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,8 @@ class ColumnCells:
     is_truth: bool = False  # 0 and 1 stand for false and true
     keeps_missing: bool = False  # the last cell counts missing numbers
     encoded: str = ""  # how values were encoded, in words
+    time: Kind | None = None  # of dates and times, whose values count days or microseconds
+    is_ordered: bool = False  # of levels
 
     @property
     def cells(self) -> int:
@@ -93,8 +107,12 @@ class ColumnCells:
         """Each cell as a condition."""
         if self.low is None or self.high is None:
             return tuple(f"{self.name}={level}" for level in self.levels)
+        said = "{:.6g}".format if self.time is None else partial(instant_text, self.time)
+        exact = "{:.12g}".format if self.time is None else said
         named = tuple(
-            f"{self.name}={low:.12g}" if low == high else f"{self.name} from {low:.6g} to {high:.6g}"
+            f"{self.name}={exact(low)}"
+            if low == high
+            else f"{self.name} from {said(low)} to {said(high)}"
             for low, high in zip(self.low, self.high, strict=True)
         )
         return (*named, f"{self.name} {IS_MISSING}") if self.keeps_missing else named
@@ -105,11 +123,12 @@ class ColumnCells:
         if self.low is None or self.high is None:
             return self._level(clause)
         try:
-            truth = TRUTHS.get(clause.value.lower()) if self.is_truth else None
-            value = float(clause.value) if truth is None else truth
+            known = TRUTHS.get(clause.value.lower()) if self.is_truth else None
+            known = known if self.time is None else instant_of(self.time, clause.value)
+            value = float(clause.value) if known is None else float(known)
         except ValueError:
             value = np.nan
-        held = "true and false" if self.is_truth else "numbers"
+        held = "true and false" if self.is_truth else f"{self.time}s" if self.time else "numbers"
         require(np.isfinite(value), f"condition {shown(str(clause))}: {shown(self.name)} holds {held}")
         below, at_most = self._below(value)
         found = {
@@ -136,7 +155,7 @@ class ColumnCells:
 
     def _level(self, clause: Clause) -> Marked:
         require(
-            clause.operator in ("=", "!="),
+            clause.operator in ("=", "!=") or self.is_ordered,
             f"condition {shown(str(clause))}: {shown(self.name)} holds categories; use = or !=",
         )
         require(
@@ -144,8 +163,11 @@ class ColumnCells:
             f"condition {shown(str(clause))}: no such category of {shown(self.name)}; "
             f"{suggestion(clause.value, list(self.levels))}",
         )
-        marks = np.array([level == clause.value for level in self.levels], float)
-        marks = marks if clause.operator == "=" else 1.0 - marks
+        places = np.arange(len(self.levels))
+        compare = COMPARISONS[clause.operator]
+        marks = compare(places, self.levels.index(clause.value)).astype(float)
+        if clause.operator[0] in "<>" and self.levels[-1] == MISSING:
+            marks[-1] = 0.0  # what is missing has no rank
         return Marked(marks, marks, marks)
 
     def _below(self, value: float) -> tuple[Marked, Marked]:
@@ -181,9 +203,21 @@ class ColumnCells:
 
 def cells_of(feature: Feature, column: Column | None, place: int) -> ColumnCells:
     """The cells of a measured column; an item of a set has no declared column."""
+    if column is not None and column.kind is Kind.ORDINAL:
+        own = (MISSING,) if column.keeps_null else ()
+        words = "counted apart" if own else filled(column)
+        return ColumnCells(
+            name=feature.name,
+            place=place,
+            by_class=feature.is_levels,
+            levels=(*column.categories, *own),
+            is_ordered=True,
+            encoded=f"missing {words}",
+        )
     if feature.edges is not None:
         low, high = cell_limits(feature.edges, feature.is_integer)
         missing = "counted apart" if feature.missing is not None else filled(column)
+        time = column.kind if column is not None and column.kind.is_time else None
         return ColumnCells(
             name=feature.name,
             place=place,
@@ -192,7 +226,8 @@ def cells_of(feature: Feature, column: Column | None, place: int) -> ColumnCells
             high=high,
             is_integer=feature.is_integer,
             keeps_missing=feature.missing is not None,
-            encoded=f"clipped to {feature.lower:.12g}..{feature.upper:.12g}, missing {missing}",
+            encoded=f"{clipped(column, feature.lower, feature.upper)}, missing {missing}",
+            time=time,
         )
     if column is None or column.kind is Kind.BOOLEAN:
         ends = np.array([0.0, 1.0])
@@ -212,17 +247,29 @@ def cells_of(feature: Feature, column: Column | None, place: int) -> ColumnCells
 
 def class_cells(label: Column, place: int) -> ColumnCells:
     """The classes of the label."""
-    if label.is_numeric:
+    if label.kind.has_bounds:
         lower, upper = label.limits
         values = np.arange(lower, upper + 1.0)
         return ColumnCells(
             name=label.name, place=place, by_class=False, low=values, high=values, is_integer=True,
-            encoded=f"missing {filled(label)}",
+            encoded=f"missing {filled(label)}", time=label.kind if label.kind.is_time else None,
         )  # fmt: skip
     levels = ("false", "true") if label.kind is Kind.BOOLEAN else level_names(label)
     return ColumnCells(
-        name=label.name, place=place, by_class=False, levels=levels, encoded=f"missing {filled(label)}"
+        name=label.name,
+        place=place,
+        by_class=False,
+        levels=levels,
+        encoded=f"missing {filled(label)}",
+        is_ordered=label.kind is Kind.ORDINAL,
     )
+
+
+def clipped(column: Column | None, lower: float, upper: float) -> str:
+    """The bounds in words, and what numbers count where they stand for dates."""
+    if column is None or not column.kind.is_time:
+        return f"clipped to {lower:.12g}..{upper:.12g}"
+    return f"{unit_words(column.kind)}, clipped to {column.text(lower)}..{column.text(upper)}"
 
 
 def level_names(column: Column) -> tuple[str, ...]:
@@ -235,7 +282,7 @@ def filled(column: Column | None) -> str:
     if column is None:
         return "none"
     if column.is_numeric:
-        return f"as {column.fill:.12g}"
+        return f"as {column.text(column.fill)}"
     if column.kind is Kind.BOOLEAN:
         return f"as {'true' if column.fill else 'false'}"
     return f"as {level_names(column)[int(column.fill)]}"

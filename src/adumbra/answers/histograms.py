@@ -26,13 +26,13 @@ from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import Array
 
 NOT_TOGETHER = "this release does not hold these columns together in a form that has an interval"
-LABEL_REMEDY = "an `lda` or `pca` release of the table holds two columns at a time"
+LABEL_REMEDY = "an `answers` release of the table holds two columns at a time"
 SHORTENED = (
     "the second moments of a `moments` release are of shortened rows, so that there is no one truth "
-    "that an interval could be about; an `lda` or `pca` release sums whole rows and would answer"
+    "that an interval could be about; an `answers` release sums whole rows and would answer"
 )
 PAIR = 2
-PAIR_BY_CLASS = "an `lda` release of the table would answer"
+PAIR_BY_CLASS = "an `answers` release of the table would answer"
 NUMBERS_BY_CLASS = "a `moments` release with numbers='bins' counts numbers by class"
 
 
@@ -264,7 +264,9 @@ class HistogramAnswers:
 
     def _class_names(self) -> tuple[str, ...]:
         cells = self.column(str(self.label))
-        return cells.levels if cells.low is None else tuple(f"{value:.12g}" for value in cells.low)
+        if cells.low is None:
+            return cells.levels
+        return tuple(name[len(cells.name) + 1 :] for name in cells.cell_names())
 
     def _difference(
         self, cells: ColumnCells, weights: Marked, codes: tuple[int, int], asked: Asked, words: str

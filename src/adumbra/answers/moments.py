@@ -16,7 +16,7 @@ from adumbra.answers.conditions import IS_MISSING, Clause, Conditions, shown, su
 from adumbra.answers.estimate import Asked, Estimate, hidden
 from adumbra.answers.histograms import said
 from adumbra.answers.intervals import End, Question, between
-from adumbra.answers.sums import REFUSED, Fit, Sums, least_squares
+from adumbra.answers.sums import REFUSED, Fit, Sums, least_squares, near_border, spectrum
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import Array
 
@@ -24,11 +24,11 @@ CONSTANT = "(constant)"
 TRUTH_LEVELS = ("false", "true")
 EQUAL_SPREAD = "sampling error as if the spread around the fit were the same everywhere (homoskedastic)"
 NO_CELLS = "this release holds sums of products, not counts of values"
-HISTOGRAMS = "a `moments` release answers it for one column at a time"
+SCALED = "numbers are scaled to width 1 between their bounds or caps"
+BOUNDED = "conservative: the interval is the largest change that the noise makes, for all directions"
+HISTOGRAMS = "an `answers` or `moments` release answers it for one column at a time"
 LEAST_SIGMAS = 6.0  # a variance below this many standard deviations of its noise answers nothing
-DROWNED = (
-    f"the noise is more than {REFUSED:.2f} of what this column has beside the others; ask with fewer"
-)
+DROWNED = f"noise is over {REFUSED:.2f} of what this column has beside the others; ask with fewer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +120,7 @@ class MomentAnswers:
         if value < LEAST_SIGMAS * noise:
             top = max(value, 0.0) + asked.reach(is_laplace=self.is_laplace) * noise
             return hidden(asked, asked.truth(words), "it does not stand out of the noise", (0.0, top))
+        noise *= near_border(noise / value)
         return _plain(value, noise, 0.0, self._question(asked, words, (0.0, math.inf), (name,)))
 
     def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
@@ -139,6 +140,7 @@ class MomentAnswers:
         sampling = (1 - min(value**2, 1.0)) / math.sqrt(self.sums.rows) if asked.population else 0.0
         notes = ("sampling error as for normal columns",) if asked.population else ()
         noise = math.sqrt(variance) / self.sums.rows
+        noise *= near_border(max(first_noise / first, second_noise / second))
         return _plain(
             value, noise, sampling, self._question(asked, words, (-1.0, 1.0), (one, other), notes)
         )
@@ -219,11 +221,37 @@ class MomentAnswers:
         self._refuse(f"quantile of {shown(name)}", name)
 
     def principal_components(self, k: int, asked: Asked) -> dict[str, Estimate]:
-        """Refused: noise pushes the largest variances up, and no interval of ours covers that yet."""
-        del asked
-        raise Unsupported(
-            f"{k} principal components: noise pushes the largest variances up, and there is no interval "
-            "that covers it; ask for variances and correlations of columns"
+        """Variances of numbers (each scaled to width 1) along their k leading directions."""
+        numbers = [term for term in self.terms.values() if term.is_number]
+        require(1 <= k <= len(numbers), f"k={k}: must lie between 1 and the {len(numbers)} numbers")
+        if asked.population:
+            raise Unsupported(
+                "principal components of the population: their sampling error needs fourth moments; "
+                "ask about the table"
+            )
+        places = [term.places[0] for term in numbers]
+        values, reach = spectrum(self.sums, places, asked.level, is_laplace=self.is_laplace)
+        return {
+            f"direction {place + 1}": self._direction(place + 1, float(value), reach, asked)
+            for place, value in enumerate(values[:k])
+        }
+
+    def _direction(self, place: int, value: float, reach: float, asked: Asked) -> Estimate:
+        """One variance, within what the noise can move it by."""
+        question = self._question(asked, f"variance along direction {place}", (0.0, math.inf))
+        ends = (max(value - reach, 0.0), value + reach)
+        if value <= reach:
+            return hidden(asked, question.target, "it does not stand out of the noise", ends)
+        error = reach / asked.reach(is_laplace=False)
+        return Estimate(
+            value=value,
+            std_error=error,
+            interval=ends,
+            level=asked.level,
+            privacy=error,
+            sampling=0.0,
+            target=question.target,
+            notes=question.notes(SCALED, BOUNDED),
         )
 
     def term(self, name: str) -> Term:

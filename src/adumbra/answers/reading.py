@@ -12,6 +12,7 @@ from adumbra.answers.histograms import HistogramAnswers
 from adumbra.answers.rows import CellRow
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import Array
+from adumbra.postprocess.capped import asked_schema
 from adumbra.postprocess.moments.design import (
     BINS,
     NUMBER_CELLS,
@@ -24,13 +25,14 @@ from adumbra.release.artifact import Release
 from adumbra.schema.schema import Schema
 
 MARGINALS = "marginals"
-METHODS = ("moments", "lda")
+DECLARED = "columns"  # a fact of the card
+METHODS = ("answers", "moments", "lda")
 
 
 def read_histograms(*releases: Release) -> HistogramAnswers:
     """The histograms of a release, with their noise; of several of the same rows, by precision."""
     parts = [_counts(release) for release in releases]
-    schema, columns = releases[0].schema, parts[0].columns
+    schema, columns = counted_schema(releases[0]), parts[0].columns
     label, classes = label_of(schema)
     same = [part.layout for part in parts]
     require(
@@ -42,6 +44,12 @@ def read_histograms(*releases: Release) -> HistogramAnswers:
     sigma = sum(part.sigma**-2 for part in parts) ** -0.5
     tables = split(np.asarray(counts), columns, label, classes)
     return assemble(schema, columns, tables, (sigma, any(part.is_laplace for part in parts)))
+
+
+def counted_schema(release: Release) -> Schema:
+    """The columns that were counted: all, or those that the card of an answers release declares."""
+    declared = release.card["facts"].get(DECLARED)
+    return release.schema if declared is None else asked_schema(release.schema, declared)
 
 
 def precisions(sigmas: Sequence[float]) -> list[float]:
@@ -69,7 +77,7 @@ def _counts(release: Release) -> Counts:
             f"method={method}: its release holds neither histograms nor sums of products, so that no "
             f"answer has an interval; a release of the table by {' or '.join(METHODS)} would answer"
         )
-    schema, facts = release.schema, release.card["facts"]
+    schema, facts = counted_schema(release), release.card["facts"]
     if NUMBERS not in facts or NUMBER_CELLS not in facts:
         raise Unsupported(
             "card: says nothing of the cells of its histograms (an older version made it); release again"

@@ -1,17 +1,21 @@
-"""From a release of `lda` or `pca` to its noisy sums of products, with the noise of each entry."""
+"""From a release of `answers`, `lda` or `pca` to its noisy sums of products, with each entry's noise."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from adumbra.answers.columns import filled, level_names
+from adumbra.answers.capped import CappedAnswers
+from adumbra.answers.columns import clipped, filled, level_names
+from adumbra.answers.histograms import HistogramAnswers
 from adumbra.answers.moments import TRUTH_LEVELS, MomentAnswers, Term
-from adumbra.answers.reading import precisions
+from adumbra.answers.reading import counted_schema, precisions, read_histograms
 from adumbra.answers.sums import Sums
 from adumbra.errors import require
 from adumbra.numerics import Array
+from adumbra.postprocess.capped import column_squares
 from adumbra.release.artifact import Release
 from adumbra.schema.layout import Layout
 from adumbra.schema.schema import Column, Kind
@@ -21,6 +25,98 @@ SQUARES, PRODUCTS, TOTALS, COUNTS = (
     f"moments, {kind}" for kind in ("squares of a number", "products of two columns", "sums", "counts")
 )
 PURE = "moments"
+WEIGHTED = "moments, of a column of weight 1"
+CAPS, OUTCOME = "caps", "outcome"  # facts of the card
+
+
+def read_capped(*releases: Release) -> CappedAnswers:
+    """An answers release: its sums within caps and its histograms."""
+    first = releases[0].card["facts"]
+    alike = all(
+        release.card["facts"].get(name) == first.get(name)
+        for release in releases
+        for name in ("columns", CAPS, OUTCOME)
+    )
+    require(alike, "combine: the releases have other columns, caps or outcomes; ask each of them")
+    layout = Layout(counted_schema(releases[0]))
+    require(
+        first.get("encoded_columns") == list(layout.names)
+        and set(first[CAPS]) == {column.name for column in layout.features if column.is_numeric},
+        f"{SUMS}: the card names other columns than its schema gives; is it damaged?",
+    )
+    public = releases[0].schema.neighbours.rows_are_public
+    noises = [weighted_noise(layout, release.card, public=public) for release in releases]
+    weights = precisions([float(np.sqrt(noise[-1, 0])) for noise, _ in noises])
+    matrix, variances = np.zeros_like(noises[0][0]), np.zeros_like(noises[0][0])
+    rows = 0.0
+    for weight, release, (noise, _) in zip(weights, releases, noises, strict=True):
+        sums = np.asarray(release.arrays[SUMS], np.float64)
+        require(sums.shape == matrix.shape, f"{SUMS}: does not fit the card's columns; is it damaged?")
+        matrix += weight * sums
+        variances += weight**2 * noise
+        rows += weight * float(np.asarray(release.arrays["rows"]).ravel()[0])
+    return capped_answers(
+        layout, first[CAPS], (matrix, variances, rows), read_histograms(*releases),
+        is_laplace=any(laplace for _, laplace in noises), rows_are_public=public,
+    )  # fmt: skip
+
+
+def capped_answers(  # noqa: PLR0913 - released numbers and what is public of them
+    layout: Layout,
+    caps: Mapping[str, Sequence[float]],
+    released: tuple[Array, Array, float],
+    counts: HistogramAnswers,
+    *,
+    is_laplace: bool,
+    rows_are_public: bool,
+) -> CappedAnswers:
+    """Released sums (matrix, variances, rows) and counts, by the names of columns."""
+    matrix, variances, rows = released
+    terms = [
+        _capped(_term(column, start), caps.get(column.name))
+        for column, start in zip(layout.features, layout.starts, strict=True)
+    ]
+    dummies = np.zeros(len(matrix), bool)
+    for group in layout.groups:
+        dummies[group] = True
+    moved = matrix.copy()
+    if rows_are_public:
+        moved[-1, -1] = rows
+    sums = Sums(
+        matrix=moved, variances=variances, dummies=dummies, classes=1, rows=rows,
+        rows_are_public=rows_are_public,
+    )  # fmt: skip
+    answers = MomentAnswers(
+        terms={term.name: term for term in terms}, sums=sums, label=None, is_laplace=is_laplace
+    )
+    return CappedAnswers(sums=answers, counts=counts)
+
+
+def _capped(term: Term, cap: Sequence[float] | None) -> Term:
+    """A number within its caps."""
+    if cap is None:
+        return term
+    low, high = float(cap[0]), float(cap[1])
+    require(low < high, f"{CAPS}: a lower cap is not below its upper one; is the card damaged?")
+    words = f"capped at {low:.12g}..{high:.12g}, {term.encoded.partition(', ')[2]}"
+    return replace(term, middle=(low + high) / 2.0, width=high - low, encoded=words)
+
+
+def weighted_noise(layout: Layout, card: dict[str, Any], *, public: bool) -> tuple[Array, bool]:
+    """The variance of each entry of weighted sums, and whether the law is Laplace."""
+    lines = {line["purpose"]: float(line["scale"]) for line in card["mechanisms"]}
+    size, is_laplace = layout.width + 1, PURE in lines
+    if is_laplace:
+        variances = np.full((size, size), 2.0 * lines[PURE] ** 2)
+    else:
+        squares = np.array(column_squares(layout, card["facts"].get(OUTCOME)), np.float64)
+        variances = lines[WEIGHTED] ** 2 / (2.0 * np.outer(squares, squares))
+        np.fill_diagonal(variances, 2.0 * np.diagonal(variances))
+    for group in layout.groups:
+        variances[group, group] = 0.0
+    if public:
+        variances[-1, -1] = 0.0
+    return variances, is_laplace
 
 
 def read_moments(*releases: Release) -> MomentAnswers:
@@ -125,7 +221,7 @@ def _term(column: Column, start: int) -> Term:
             places=(start,),
             middle=(lower + upper) / 2.0,
             width=upper - lower,
-            encoded=f"clipped to {lower:.12g}..{upper:.12g}, {missing}",
+            encoded=f"{clipped(column, lower, upper)}, {missing}",
         )
     levels = TRUTH_LEVELS if column.kind is Kind.BOOLEAN else level_names(column)
     places = tuple(range(start, start + len(levels)))
@@ -135,7 +231,7 @@ def _term(column: Column, start: int) -> Term:
 def _label_term(label: Column, start: int, classes: int) -> Term:
     lower, _ = label.limits
     if label.is_numeric:
-        levels = tuple(f"{lower + code:.12g}" for code in range(classes))
+        levels = tuple(label.text(lower + code) for code in range(classes))
     else:
         levels = TRUTH_LEVELS if label.kind is Kind.BOOLEAN else level_names(label)
     places = tuple(range(start, start + classes))

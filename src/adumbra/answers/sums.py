@@ -20,9 +20,10 @@ import numpy as np
 from adumbra.numerics import Array, Ints
 
 REFUSED = 1.0 / 3.0  # noise of what a column has of its own, over that: no answer from here on
-WIDER = (
-    4.5  # intervals are 1 + WIDER rel^2 times as wide: near the limit the noise picks what is answered
-)
+# Intervals are 1 + WIDER rel^2 times as wide: near the limit the noise picks what is answered.
+WIDER = 4.5
+BORDER = 9.0  # the same of a variance: 1 + BORDER (noise / variance)^2 times
+NORMS = 4.0  # standard deviations of a private number of rows that a variance is widened by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +141,45 @@ def least_squares(sums: Sums, target: Array, columns: Array) -> Fit:
     noise = bread @ sums.covariance(rest) @ bread.T
     error = max(sums.form(rest, rest), 0.0) / sums.rows
     return Fit(beta=beta, noise=noise, sampling=error * inverse, rel=_own(sums, columns, inverse))
+
+
+def near_border(rel: float) -> float:
+    """How much wider an interval is where noise is this part of a variance and picks what is told."""
+    return 1.0 + BORDER * rel**2
+
+
+DRAWS = 99  # of noise like the release's, for the reach of its largest eigenvalue
+
+
+def spectrum(
+    sums: Sums, places: Sequence[int], level: float, *, is_laplace: bool
+) -> tuple[Array, float]:
+    """Variances along the directions of some columns, largest first, and how far noise moves any one.
+
+    No eigenvalue moves by more than the operator norm of the noise (Weyl). The norm of the release's
+    noise is one more draw of those made here, so that the rank ceil((draws + 1) level) of them is
+    passed with a chance of at most 1 - level.
+    """
+    own = np.asarray(places, np.int64)
+    constant, rows = sums.constant, sums.rows
+    totals = sums.matrix[own] @ constant
+    mean = totals / rows
+    covariance = sums.matrix[np.ix_(own, own)] / rows - np.outer(mean, mean)
+    each = np.sqrt(sums.variances[np.ix_(own, own)])
+    beside = np.sqrt(sums.variances[own] @ constant**2)
+    draws = max(DRAWS, int(np.ceil(2.0 / (1.0 - level))))
+    rng, norms = np.random.default_rng(0), []
+    draw = (lambda size: rng.laplace(0.0, 0.5**0.5, size)) if is_laplace else rng.standard_normal
+    for _ in range(draws):
+        noise = np.triu(each * draw(each.shape))
+        noise += np.triu(noise, 1).T
+        off = beside * draw(beside.shape)
+        noise += np.outer(off, off) / rows - np.outer(mean, off) - np.outer(off, mean)
+        norms.append(float(np.abs(np.linalg.eigvalsh(noise)).max()) / rows)
+    reach = sorted(norms)[int(np.ceil((draws + 1) * level)) - 1]
+    values = np.asarray(np.linalg.eigvalsh(covariance)[::-1], np.float64)
+    spread = 0.0 if sums.rows_are_public else sums.form_variance(constant, constant) ** 0.5 / rows
+    return values, reach + NORMS * spread * float(np.abs(values[0]))
 
 
 def _own(sums: Sums, columns: Array, inverse: Array) -> Array:

@@ -4,7 +4,8 @@
     head file    the signed head of a moment, every withdrawal so far, and proofs that earlier heads
                  are its beginnings
 
-A head is signed by the ledger's key. Files hold base64 and no time of day.
+A head is signed by the ledger's key, or by an operator whom that key enrolled: then the enrolment stands
+in the head, so that a reader needs the ledger's public key alone. Files hold base64 and no time of day.
 """
 
 import base64
@@ -15,10 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-
 from adumbra.attestation.merkle import Tree, is_consistent, is_included, leaf_hash
+from adumbra.attestation.operators import (
+    Acting,
+    Enrolment,
+    HeadKey,
+    head_is_signed,
+    public_half,
+    sign_head,
+)
 from adumbra.errors import InvalidInput
 
 PROOF, HEAD, WITNESS = "adumbra-proof/1", "adumbra-log-head/1", "adumbra-witness/1"
@@ -59,17 +65,20 @@ class LogHead:
     size: int
     root: bytes
     signature: bytes
+    enrolment: Enrolment | None = None  # of the operator who signed; None: the ledger's own key
 
     @classmethod
-    def sign(cls, key: Ed25519PrivateKey, ledger: str, tree: Tree, size: int) -> Self:
+    def sign(cls, key: HeadKey, ledger: str, tree: Tree, size: int) -> Self:
         """The head of a ledger's tree."""
         root = tree.root(size)
+        by = key if isinstance(key, Acting) else None
         return cls(
             ledger=ledger,
-            public_key=key.public_key().public_bytes_raw(),
+            public_key=public_half(key),
             size=size,
             root=root,
-            signature=key.sign(_head_message(ledger, size, root)),
+            signature=sign_head(key, _head_message(ledger, size, root)),
+            enrolment=None if by is None else by.enrolment,
         )
 
     @classmethod
@@ -80,12 +89,16 @@ class LogHead:
             public_key=_decode(value["public_key"]),
             size=_number(value["size"]),
             root=_decode(value["root"]),
-            signature=_decode(value["signature"], 64),
+            signature=_decode(value["signature"], None if "enrolment" in value else 64),
+            enrolment=Enrolment.read(value["enrolment"]) if "enrolment" in value else None,
         )
-        message = _head_message(found.ledger, found.size, found.root)
-        if not _is_signed(found.public_key, message, found.signature):
+        if not found.vouches(_head_message(found.ledger, found.size, found.root), found.signature):
             raise ValueError("signature")
         return found
+
+    def vouches(self, message: bytes, signature: bytes) -> bool:
+        """Whether whoever signed this head signed this message, too."""
+        return head_is_signed(self.public_key, self.ledger, self.enrolment, message, signature)
 
     def to_dict(self) -> dict[str, object]:
         """As in a file."""
@@ -95,6 +108,7 @@ class LogHead:
             "size": self.size,
             "root": _encode(self.root),
             "signature": _encode(self.signature),
+            **({} if self.enrolment is None else {"enrolment": self.enrolment.to_dict()}),
         }
 
     @property
@@ -110,14 +124,6 @@ def _head_message(ledger: str, size: int, root: bytes) -> bytes:
 def _notices_message(ledger: str, size: int, bodies: Sequence[str]) -> bytes:
     digest = hashlib.sha256("\n".join(bodies).encode()).hexdigest()
     return f"adumbra-notices/1\n{ledger}\n{size}\n{len(bodies)}\n{digest}\n".encode()
-
-
-def _is_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    try:
-        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +197,7 @@ class PublishedHead:
     @classmethod
     def make(
         cls,
-        key: Ed25519PrivateKey,
+        key: HeadKey,
         head: LogHead,
         tree: Tree,
         notices: Sequence[str],
@@ -203,7 +209,7 @@ class PublishedHead:
             size: tuple(tree.consistency(size, head.size)) for size in sizes if 0 < size < head.size
         }
         return cls(
-            head=head, notices=tuple(notices), notices_signature=key.sign(message), earlier=earlier
+            head=head, notices=tuple(notices), notices_signature=sign_head(key, message), earlier=earlier
         )
 
     @classmethod
@@ -215,11 +221,11 @@ class PublishedHead:
             found = cls(
                 head=LogHead.read(value["head"]),
                 notices=tuple(str(body) for body in value["notices"]),
-                notices_signature=_decode(value["notices_signature"], 64),
+                notices_signature=_decode(value["notices_signature"], None),
                 earlier={_number(one["size"]): tuple(_path(one["path"])) for one in value["earlier"]},
             )
             message = _notices_message(found.head.ledger, found.head.size, found.notices)
-            known &= _is_signed(found.head.public_key, message, found.notices_signature)
+            known &= found.head.vouches(message, found.notices_signature)
         except (KeyError, TypeError, ValueError, RecursionError, binascii.Error):
             known = False
         if not known:

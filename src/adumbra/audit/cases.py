@@ -40,6 +40,7 @@ from adumbra.audit.person_cases import person_cases
 from adumbra.audit.topk_cases import topk_cases
 from adumbra.errors import InvalidInput
 from adumbra.matrices import FAMILIES, ProjectionMatrix, public_matrix
+from adumbra.mechanisms.answers import AnswersConfig
 from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.methods import method_of
 from adumbra.mechanisms.moments import MomentsConfig
@@ -71,6 +72,7 @@ CHOICES: Mapping[type, Mapping[str, tuple[object, ...]]] = {
     },
     PCAConfig: {"output": ("rows", "sample"), "bound": ("basis", "clip")},
     LDAConfig: {},
+    AnswersConfig: {"cap_share": (0.005, 0.0)},
     MomentsConfig: {"numbers": ("scores", "bins"), "table_share": (0.0, 0.5)},
     TopKConfig: {"algorithm": tuple(one.value for one in Algorithm if one is not Algorithm.AUTO)},
 }
@@ -320,6 +322,24 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
     return cases
 
 
+def _answers(epsilon: float, delta: float) -> list[Case]:
+    """Numbers at their caps (or beyond), three of which turn round: all cells move."""
+    corner, other = np.ones(WIDTH), np.array([-1.0, -1.0, -1.0, 0.99])
+    cases = []
+    for relation, (pure, amount), share in product(
+        (REPLACE, ADD), (("", delta), ("pure/", 0.0)), (0.005, 0.0)
+    ):
+        classes = labelled(relation)
+        first, second = np.append(corner, 0.0), np.append(other, 1.0)
+        pair = replaced(classes, MANY, first, second)
+        if relation is ADD:
+            pair = added(classes, MANY, first)
+        config = AnswersConfig(epsilon=epsilon, delta=amount, cap_share=share)
+        name = f"answers/{pure}{'' if share else 'bounds/'}{relation}"
+        cases.append(Case(name=name, config=config, schema=classes, tables=(pair,)))
+    return cases
+
+
 # What `--method` selects, and who makes its cases.
 METHODS: Mapping[str, Callable[[float, float], list[Case]]] = {
     "dppro": _projections,
@@ -329,4 +349,5 @@ METHODS: Mapping[str, Callable[[float, float], list[Case]]] = {
     "pca": _components,
     "lda": _components,
     "moments": _moments,
+    "answers": _answers,
 }

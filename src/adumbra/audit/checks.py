@@ -43,7 +43,7 @@ from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.plan import MATRIX, secret_projection
-from adumbra.mechanisms.projection.rows import row_space
+from adumbra.mechanisms.projection.rows import column_names, row_space
 from adumbra.numerics import Array, Lattice, figure_lower, figure_upper
 from adumbra.privacy import grant as grants
 from adumbra.privacy.noise import add_gaussian
@@ -85,10 +85,14 @@ def examine(
     def recordings() -> tuple[Recorded, ...]:
         return (recorded, *(record_pair(case, one) for one in chosen[1:]))
 
+    def recorded_as_made() -> Recorded:
+        """Under the secret that the worst pair was found for: a secret matrix follows from it."""
+        return recorded if seed == 0 else record_pair(case)
+
     checks: dict[str, Callable[[], list[str]]] = {
         "replay": lambda: [*_each(recordings(), check_replay), *check_hostile(case)],
         "sensitivity": lambda: _each(recordings(), exceedances),
-        "steps": lambda: [*_each(recordings(), check_steps), *check_share(case, recorded)],
+        "steps": lambda: [*_each(recordings(), check_steps), *check_share(case, recorded_as_made())],
         "grid": lambda: check_grid(case),
         "freshness": lambda: check_freshness(recorded),
         "secrets": lambda: check_secrets(case),
@@ -148,7 +152,8 @@ def check_grid(case: Case) -> list[str]:
     if not whole.num_rows:
         return ["no row was drawn: nothing was checked"]
     grid = (draft.noise or planned.noise)[0].grid
-    values = np.column_stack([column.to_numpy() for column in whole.columns])
+    names = column_names(case.config.n_components)  # a label beside them is no number of the grid
+    values = np.column_stack([whole[name].to_numpy() for name in names])
     count = off_grid(values, grid)
     return [f"{count} of {values.size} numbers are off the grid"] if count else []
 

@@ -30,7 +30,7 @@ Row = tuple[Any, ...]
 
 def check_hostile(case: Case) -> list[str]:
     """What differs between a small table and one of its hostile neighbours under the same noise."""
-    base, others = hostile_tables(case.schema)
+    base, others = hostile_tables(case.schema, _public(case))
     planned, record = plan_of(case), NoiseRecord()
     known = (0, planned.guarantee, planned.purposes)
     _, first = run_whole(case, base, recording_grant(record, *known))
@@ -48,19 +48,29 @@ def check_hostile(case: Case) -> list[str]:
     return list(found)
 
 
-def hostile_tables(schema: Schema) -> tuple[object, Iterator[tuple[str, object]]]:
-    """A table, and its neighbours with what changed in words."""
+def _public(case: Case) -> str | None:
+    """The column that a release declares public: it is known of every row, and neighbours share it."""
+    return case.schema.label if getattr(case.config, "label", None) == "public" else None
+
+
+def hostile_tables(
+    schema: Schema, public: str | None = None
+) -> tuple[object, Iterator[tuple[str, object]]]:
+    """A table, and its neighbours with what changed in words; a public column stays as it is."""
     if schema.person is not None:
         base, others = hostile_tables(row_schema(schema))
         return strange_persons(schema, cast("pa.Table", base), others)
     if schema.items is not None:
         return _sets(schema, schema.items)
     usual = [tuple(_usual(column, row) for column in schema.columns) for row in range(ROWS)]
-    return _table(schema, usual), _others(schema, usual)
+    return _table(schema, usual), _others(schema, usual, public)
 
 
-def _others(schema: Schema, usual: list[Row]) -> Iterator[tuple[str, object]]:
-    choices = [_cells(column) for column in schema.columns]
+def _others(schema: Schema, usual: list[Row], public: str | None) -> Iterator[tuple[str, object]]:
+    choices = [
+        [kept] if column.name == public else _cells(column)
+        for column, kept in zip(schema.columns, usual[0], strict=True)
+    ]
     for number in range(max(map(len, choices))):
         row = tuple(cells[number % len(cells)] for cells in choices)
         if schema.neighbours is Neighbours.ADD_REMOVE:
@@ -97,23 +107,29 @@ def _sets(schema: Schema, items: ItemSpec) -> tuple[object, Iterator[tuple[str, 
 
 def _usual(column: Column, row: int) -> object:
     """A value that nobody asks for."""
-    if column.kind is Kind.CATEGORY:
+    if column.kind.lists_levels:
         return column.categories[0]
     if not column.is_numeric:
         return False
     low, high = column.limits
     value = low + (high - low) * (0.4137 + 0.031 * row)
-    return float(round(value)) if column.kind is Kind.INTEGER else value
+    return _typed(column, float(round(value)) if column.is_whole else value)
 
 
 def _cells(column: Column) -> list[object]:
     """All values for one column."""
-    if column.kind is Kind.CATEGORY:
+    if column.kind.lists_levels:
         return [*column.categories, "unseen", "", None]
     if not column.is_numeric:
         return [True, False, None]
     low, high = column.limits
-    return [*(low + part * (high - low) for part in PARTS), *VALUES, None]
+    inside = [_typed(column, low + part * (high - low)) for part in PARTS]
+    return [*inside, None] if column.kind.is_time else [*inside, *VALUES, None]
+
+
+def _typed(column: Column, value: float) -> object:
+    """A value as Arrow takes it: dates as whole numbers."""
+    return int(value) if column.kind.is_time else value
 
 
 def _table(schema: Schema, rows: list[Row]) -> pa.Table:
@@ -122,6 +138,8 @@ def _table(schema: Schema, rows: list[Row]) -> pa.Table:
 
 
 def _type(column: Column) -> pa.DataType:
-    if column.kind is Kind.CATEGORY:
+    if column.kind.lists_levels:
         return pa.string()
+    if column.kind.is_time:
+        return pa.date32() if column.kind is Kind.DATE else pa.timestamp("us")
     return pa.float64() if column.is_numeric else pa.bool_()

@@ -7,6 +7,7 @@ docs/explanation/pitfalls.md what went wrong elsewhere.
 from types import SimpleNamespace
 
 from adumbra.audit import planted, wrong
+from adumbra.audit.answers_mutants import ANSWERS_MUTANTS
 from adumbra.audit.mutant import Mutant
 from adumbra.audit.person_mutants import PERSON_MUTANTS
 from adumbra.audit.planted import altered_draw, with_fact
@@ -367,6 +368,7 @@ MUTANTS: tuple[Mutant, ...] = (
         case="lda/add-remove",
         patches=planted.rows_counted_again,
     ),
+    *ANSWERS_MUTANTS,
     *REASSURING,
     *PERSON_MUTANTS,
 )

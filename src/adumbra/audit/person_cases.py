@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from adumbra.audit.pairs import Case, Tables
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import PersonSpec
+from adumbra.schema.rules import NoPerson, PersonBound, PersonSpec
 from adumbra.schema.schema import Schema
 
 MOST = 3  # rows of a person that are used
@@ -42,11 +42,20 @@ PERSONS = {
 }
 # One of each statistic and step: the others differ in what is summed, which cases of rows attack.
 CHOSEN = (
-    "moments/{}", "moments/pure/{}", "moments/items/{}",
+    "moments/{}", "moments/pure/{}", "moments/items/{}", "moments/tables/{}",
     "ron-gauss/private/{}", "ron-gauss/public/{}", "ron-gauss/pure/mixture/{}", "ron-gauss/target/{}",
     "pca/sample/{}", "pca/pure/sample/{}", "lda/{}", "lda/pure/{}",
+    "answers/{}", "answers/pure/{}",
     "topk/frefirst/{}", "topk/frefirst-length-gaussian/{}", "topk/gumbel-gaussian/{}", "topk/em/{}",
     "topk/joint/{}", "topk/svt/{}", "topk/tps-em/{}", "topk/tps-pfm/{}", "topk/tps-refine/{}",
+)  # fmt: skip
+
+
+# One of each statistic that rows at a part of their weight are summed by.
+SCALED = (
+    "moments/{}", "moments/pure/{}", "moments/items/{}", "moments/tables/{}",
+    "ron-gauss/private/{}", "ron-gauss/pure/mixture/{}", "pca/sample/{}", "lda/{}", "lda/pure/{}",
+    "answers/{}", "answers/pure/{}",
 )  # fmt: skip
 
 
@@ -54,7 +63,23 @@ def person_cases(cases: list[Case]) -> list[Case]:
     """The chosen cases of rows, by person."""
     known = {case.name: case for case in cases}
     names = [name.format(relation) for name in CHOSEN for relation in PERSONS]
-    return [by_person(known[name]) for name in names if name in known]
+    scaled = [name.format(relation) for name in SCALED for relation in PERSONS]
+    kept = [by_person(known[name]) for name in names if name in known]
+    return [*kept, *(by_weight(by_person(known[name])) for name in scaled if name in known)]
+
+
+def by_weight(case: Case) -> Case:
+    """The same claim where all rows of a person count, at a part of their weight."""
+    relation = str(case.schema.neighbours)
+    name = case.name.replace(relation, f"scale/{relation}")
+    return replace(case, name=name, schema=scaled_schema(case.schema))
+
+
+def scaled_schema(schema: Schema) -> Schema:
+    """The same persons, all of whose rows count; rows without an id are those of one more person."""
+    assert schema.person is not None  # noqa: S101 - for mypy
+    bound, nobody = PersonBound.SCALE.value, NoPerson.ONE_PERSON.value
+    return replace(schema, person=replace(schema.person, bound=bound, no_person=nobody))
 
 
 def by_person(case: Case) -> Case:

@@ -68,7 +68,7 @@ def spelled() -> Tables:
 # Wrong versions
 
 
-def all_rows(rows: PersonRows, most: int) -> BoundedPersons:
+def all_rows(rows: PersonRows, most: int, _secret: Any = None) -> BoundedPersons:
     """Nothing is enforced."""
     return BoundedPersons(rows, most)
 
@@ -77,7 +77,7 @@ def by_piece(self: Any) -> Spool:
     """Every piece is bounded by itself, and none with the others."""
     kept = Spool()
     for piece in self._pieces():
-        self._put(kept, _RIGHT_KEEP(piece, self.most_of_a_person))
+        self._put(kept, _RIGHT_KEEP(piece, self._most_rows))
     return kept
 
 
@@ -91,6 +91,24 @@ def by_others(words: Any, lengths: Any, values: Any) -> Any:
     """The choice follows how many rows there are in all."""
     salt = np.uint64(len(words))
     return persons._mixed(_RIGHT_MARKS(words, lengths, values) ^ salt)  # noqa: SLF001
+
+
+def whole_weights(bounded: BoundedPersons, _bits: int) -> Any:
+    """Every row is whole."""
+    return np.zeros(len(bounded.rows), np.int64)
+
+
+def one_unit_more(bounded: BoundedPersons, bits: int) -> Any:
+    """One row of a person is whole, whatever the others weigh."""
+    lighter = _RIGHT_WEIGH(bounded, bits)
+    words = bounded.rows.words
+    is_last = np.append((words[1:] != words[:-1]).any(axis=1), True)[: len(words)]
+    return np.where(is_last, 0, lighter)
+
+
+def by_all_rows(bounded: BoundedPersons, bits: int) -> Any:
+    """Rows of everybody are lighter where all of them together are many."""
+    return np.minimum(_RIGHT_WEIGH(bounded, bits) + len(bounded.rows) % 2, bits)
 
 
 def one_row(of_row: Any, reach: Reach) -> Sensitivity:
@@ -113,14 +131,15 @@ def split_ids() -> list[Patch]:
     """Every spelling of an id is a person of its own."""
     right = person_ids.read_ids
 
-    def wrong(array: Any) -> Any:
+    def wrong(array: Any, reading: Any) -> Any:
         text = array.cast(pa.string())
-        return right(pa.array([None if one is None else f"id:{one!a}" for one in text.to_pylist()]))
+        named = pa.array([None if one is None else f"id:{one!a}" for one in text.to_pylist()])
+        return right(named, reading)
 
     return [(persons, "read_ids", wrong)]
 
 
-_RIGHT_KEEP, _RIGHT_MARKS = persons.keep_rows, persons.marks_of
+_RIGHT_KEEP, _RIGHT_MARKS, _RIGHT_WEIGH = persons.keep_rows, persons.marks_of, persons.weigh_rows
 
 PERSON_MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -149,6 +168,32 @@ PERSON_MUTANTS: tuple[Mutant, ...] = (
         case=GROWN,
         patches=lambda: [(persons, "marks_of", by_others)],
         tables=in_front,
+    ),
+    Mutant(
+        name="rows of a person at their whole weight",
+        check="sensitivity",
+        case="lda/scale/replace-person",
+        patches=lambda: [(persons, "weigh_rows", whole_weights)],
+    ),
+    Mutant(
+        name="one row of a person at its whole weight",
+        check="sensitivity",
+        case="lda/scale/add-remove-person",
+        patches=lambda: [(persons, "weigh_rows", one_unit_more)],
+    ),
+    Mutant(
+        name="weights of rows by the number of all rows",
+        check="sensitivity",
+        case="lda/scale/add-remove-person",
+        patches=lambda: [(persons, "weigh_rows", by_all_rows)],
+        tables=in_front,
+    ),
+    Mutant(
+        name="weights of rows in each piece of the data",
+        check="sensitivity",
+        case="lda/scale/add-remove-person",
+        patches=lambda: [(PersonSource, "_bounded", by_piece)],
+        tables=scattered,
     ),
     Mutant(
         name="one id in two spellings is two persons",

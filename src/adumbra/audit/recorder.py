@@ -21,7 +21,7 @@ from scipy.special import expit, ndtri
 from adumbra.audit.pairs import Case
 from adumbra.audit.transcripts import Choice, StepPair, discrete
 from adumbra.data.sources import Source, WatchedSource, open_source
-from adumbra.engine.base import BatchT, Engine
+from adumbra.engine.base import BatchT, Engine, add_rows, summed, whole_rows
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.base import Draft, Noise, Plan
 from adumbra.mechanisms.methods import method_of
@@ -97,8 +97,8 @@ class DirectEngine:
         """Sum block by block."""
         total = statistic.zero()
         for batch in source.batches(NOISE_BLOCK):
-            total = statistic.add(total, prepare(cast("BatchT", batch)))
-        return Lattice(total, statistic.exponent)
+            total = add_rows(statistic, total, prepare(cast("BatchT", batch)), batch.weight)
+        return summed(source, statistic, total)
 
     def map_blocks(
         self,
@@ -109,7 +109,7 @@ class DirectEngine:
     ) -> Iterator[T]:
         """Each noise block in order."""
         for batch in source.batches(NOISE_BLOCK):
-            yield function(cast("BatchT", batch))
+            yield function(whole_rows(cast("BatchT", batch)))
 
 
 def run_draft(case: Case, data: object, grant: Grant, engine: Engine | None = None) -> Draft:

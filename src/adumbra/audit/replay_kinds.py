@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adumbra.audit.pairs import keeping_null
-from adumbra.audit.person_cases import person_schema
+from adumbra.audit.person_cases import person_schema, scaled_schema
 from adumbra.audit.person_replay import (
     Row,
     changed_persons,
@@ -29,10 +29,12 @@ FAMILY = 25  # neighbours of one table
 ITEMS = 9
 # Which kinds are replayed for persons as well: one of each statistic and each way to choose.
 OF_PERSONS = (
-    "ron-gauss/", "ron-gauss-mixture/", "pca-sample/", "lda/", "moments/", "moments-pure/",
-    "moments-items/", "topk-frefirst/", "topk-em/", "topk-svt/", "topk-joint/", "topk-tps-refine/",
-    "topk-gumbel-gaussian/",
+    "ron-gauss/", "ron-gauss-mixture/", "pca-sample/", "lda/", "answers/", "moments/", "moments-pure/",
+    "moments-items/", "moments-tables/", "topk-frefirst/", "topk-em/", "topk-svt/", "topk-joint/",
+    "topk-tps-refine/", "topk-gumbel-gaussian/",
 )  # fmt: skip
+# ... and where all their rows count, at a part of their weight.
+SCALED = ("ron-gauss/", "lda/", "answers/", "moments/", "moments-items/", "moments-tables/")
 # A cell that no careful schema expects; each must become the value that the schema declares for missing.
 # Most are as a writer of CSV leaves them: quotes around delimiters, quotes and LF, but not around CR.
 HOSTILE_CELLS: tuple[bytes, ...] = (
@@ -173,7 +175,16 @@ def kinds() -> list[Kind]:
             options = {"k": 2, "algorithm": method.value, **_scanned(method)}
             name = f"topk-{method}-gaussian/{relation}"
             made.append(Kind(name=name, method="top-k", schema=sets, options=options))
-    return [*made, *(_of_persons(kind) for kind in made if kind.name.startswith(OF_PERSONS))]
+        few = {"k": 2, "algorithm": Algorithm.FREFIRST.value, "max_length": 4}
+        name = f"topk-truths/{relation}"
+        made.append(Kind(name=name, method="top-k", schema=_truths(schema), options=few, delta=0.0))
+    persons = [_of_persons(kind) for kind in made if kind.name.startswith(OF_PERSONS)]
+    return [*made, *persons, *(_scaled(kind) for kind in persons if kind.name.startswith(SCALED))]
+
+
+def _scaled(kind: Kind) -> Kind:
+    """The same release of persons all of whose rows count."""
+    return replace(kind, name=f"scale-{kind.name}", schema=scaled_schema(kind.schema))
 
 
 def _of_persons(kind: Kind) -> Kind:
@@ -181,6 +192,17 @@ def _of_persons(kind: Kind) -> Kind:
     schema = person_schema(kind.schema)
     name = kind.name.replace(str(kind.schema.neighbours), str(schema.neighbours))
     return replace(kind, name=name, schema=schema)
+
+
+def _truths(schema: Schema) -> Schema:
+    """The same names as columns that are true or false: most cells are neither, so missing."""
+    columns = tuple(
+        Column(name=name, kind=ColumnKind.INTEGER, lower=0, upper=1, cast=True)
+        if place % 2
+        else Column(name=name, kind=ColumnKind.BOOLEAN, cast=True)
+        for place, name in enumerate(schema.names)
+    )
+    return replace(schema, columns=columns, label=None)
 
 
 def _scanned(method: Algorithm) -> dict[str, object]:
@@ -196,7 +218,7 @@ def chosen_kinds(method: str | None) -> list[Kind]:
 def _synthesizers(
     schema: Schema, target: Schema
 ) -> list[tuple[str, str, Schema, dict[str, object], float]]:
-    """Name, method, schema, options and delta of everything that writes synthetic rows."""
+    """Name, method, schema, options and delta of everything that sums rows."""
     ron: dict[str, object] = {"n_components": 2, "synthetic_rows": 5}
     tables: dict[str, object] = {"synthetic_rows": 5, "numbers": "bins", "table_share": 0.5}
     sample: dict[str, object] = {"n_components": 2, "output": "sample", "synthetic_rows": 5}
@@ -207,6 +229,9 @@ def _synthesizers(
         ("ron-gauss-target", "ron-gauss", target, {**ron, "mode": "supervised"}, 1e-6),
         ("pca-sample", "pca", schema, sample, 1e-6),
         ("lda", "lda", schema, {"synthetic_rows": 5}, 0.0),
+        ("answers", "answers", schema, {}, 1e-6),
+        ("answers-few", "answers", schema, {"columns": ("b", "c"), "outcome": "b"}, 1e-6),
+        ("answers-pure", "answers", schema, {"columns": ("a", "b", "c")}, 0.0),
         ("moments", "moments", schema, {"synthetic_rows": 5}, 1e-6),
         ("moments-pure", "moments", schema, {"synthetic_rows": 5, "numbers": "scores"}, 0.0),
         ("moments-null", "moments", keeping_null(schema), {"synthetic_rows": 5}, 1e-6),

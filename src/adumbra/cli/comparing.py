@@ -12,6 +12,7 @@ from adumbra.errors import InvalidInput
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from adumbra.engine.base import Progress
     from adumbra.mechanisms.base import Plan
     from adumbra.schema.schema import Schema
 
@@ -72,8 +73,13 @@ def epsilons_of(text: str) -> list[float]:
         ) from None
 
 
-def compare(
-    schema: "Schema", epsilons: list[float], methods: list[str], delta: float | None, options: list[str]
+def compare(  # noqa: PLR0913, PLR0917 - a schema, what is compared on it, and who is told
+    schema: "Schema",
+    epsilons: list[float],
+    methods: list[str],
+    delta: float | None,
+    options: list[str],
+    report: "Progress | None" = None,
 ) -> list[Compared]:
     """Every method at every budget; an option goes to the methods that have it."""
     from adumbra.mechanisms.methods import method_named
@@ -95,6 +101,8 @@ def compare(
             except InvalidInput as error:  # Unsupported too
                 reason = str(error).splitlines()[0]
                 found.append(Compared(method=name, epsilon=epsilon, plan=None, refusal=reason))
+            if report is not None:
+                report("plan", len(found), len(methods) * len(epsilons))
     return found
 
 
@@ -109,9 +117,12 @@ def _planned(
     from adumbra import workflow
     from adumbra.cli.options import make_config
     from adumbra.mechanisms.methods import method_named
+    from adumbra.schema.schema import Kind
 
     takes, are_sets = method_named(name).data, schema.items is not None
-    if ("item sets" if are_sets else "tables") not in takes:
+    are_truths = all(column.kind is Kind.BOOLEAN for column in schema.columns)
+    fitting = ["item sets"] if are_sets else ["tables", *(["booleans"] if are_truths else [])]
+    if not any(word in takes for word in fitting):
         raise InvalidInput(
             f"takes {takes}; the schema declares {'item sets' if are_sets else 'a table'}"
         )

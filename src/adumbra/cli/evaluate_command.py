@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from adumbra.cli.key_commands import OperatorKey, operated
 from adumbra.cli.options import Force, Header, read_schema, require_new_file
 
 
@@ -29,6 +30,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument a flag
             help="Record the evaluation here: later releases of the population say so on their cards.",
         ),
     ] = None,
+    operator: OperatorKey = None,
     shadows: Annotated[
         int, typer.Option("--shadows", min=0, help="Shadow releases of each kind; 0: none.")
     ] = 60,
@@ -56,7 +58,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument a flag
             schema=declared,
             shadows=shadows,
             rows=rows,
-            ledger=ledger,
+            ledger=operated(ledger, operator) if ledger and operator else ledger,
             progress=report,
         )
     found.save(out, force=force)

@@ -24,6 +24,10 @@ SigningKey = Annotated[
         "--key", help="Sign with this private key, or with the agent's half of this .pub file."
     ),
 ]
+OperatorKey = Annotated[
+    Path | None,
+    typer.Option("--operator", help="Your operator's key, where the ledger has operators; as --key."),
+]
 Unsigned = Annotated[
     bool, typer.Option("--unsigned", help="Publish without the signature that the card names.")
 ]
@@ -168,6 +172,13 @@ def open_signing_key(path: Path | None) -> "Signer | None":
     return open_key(path, ask if sys.stdin.isatty() else None)
 
 
+def operated(ledger: str, operator: Path) -> "Ledger":
+    """The ledger, open for an operator's acts."""
+    from adumbra.privacy.ledger import open_ledger
+
+    return open_ledger(ledger, operator=open_signing_key(operator))
+
+
 def demanded(
     key: str | None,
     trust_file: Path | None,
@@ -182,39 +193,3 @@ def demanded(
     given = trust_file is not None or revoked is not None
     known = Trust.read(trust_file, revoked) if given else user_trust()
     return make_demand(key=key, trust=known, signer=signer, require_signature=required)
-
-
-def sign_stranded(book: "Ledger", entry: str, key: Path | None, unsigned: bool) -> None:
-    """Before `resume`: add the proof, and the signature where the card names a signer, if missing.
-
-    What is signed is what the ledger sealed, by its digest, and by the key that the card names.
-    """
-    from adumbra.errors import VerificationFailed, require
-    from adumbra.release.detached import PROOF_FILE, put_file, write_signature
-    from adumbra.release.storage import verify
-
-    stored = next((one for each in book.show() for one in each.entries if one.id == entry), None)
-    if stored is None or not stored.staged or not (staged := Path(stored.staged)).is_dir():
-        require(key is None, f"entry={entry}: nothing waits for a signature; leave --key out")
-        return
-    checked = verify(staged)
-    if checked.digest != stored.digest:
-        raise VerificationFailed(
-            f"entry={entry}: the bytes at {staged} are not those that were sealed; nothing was signed"
-        )
-    if not (staged / PROOF_FILE).exists():
-        put_file(staged, PROOF_FILE, book.proof(entry).to_bytes())
-    named = checked.card.get("signed_by")
-    if checked.signature is not None or named is None:
-        require(key is None, f"entry={entry}: nothing waits for a signature; leave --key out")
-        return
-    require(
-        (key is not None) != unsigned,
-        f"entry={entry}: its card names the signer {named}; give --key, or else --unsigned to publish "
-        "it without a signature",
-    )
-    signer = open_signing_key(key)
-    if signer is not None:
-        found = signer.public.fingerprint()
-        require(found == named, f"key={found}: the card names {named}; give that key")
-        write_signature(staged, signer, (staged / "card.json").read_bytes())

@@ -4,13 +4,19 @@ import hashlib
 import json as json_module
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adumbra.cli.key_commands import SigningKey, Unsigned, sign_stranded
+from adumbra.cli.key_commands import (
+    OperatorKey,
+    SigningKey,
+    Unsigned,
+    open_signing_key,
+)
 from adumbra.cli.options import AsJson, Force, require_new_file
 from adumbra.cli.release_views import clean
 from adumbra.errors import visible
@@ -48,12 +54,20 @@ EntryId = Annotated[str, typer.Argument(help="The id of an entry, as `ledger sho
 Reason = Annotated[str, typer.Option("--reason", help="Why; one line. It is public: name no one.")]
 
 
+_operator: ContextVar[Path | None] = ContextVar("operator", default=None)
+
+
+@app.callback()
+def _who_acts(operator: OperatorKey = None) -> None:
+    _operator.set(operator)
+
+
 @contextmanager
 def opened(location: str) -> "Iterator[Ledger]":
-    """The ledger at a place, closed afterwards."""
+    """The ledger at a place, for the operator of the command line; closed afterwards."""
     from adumbra.privacy.ledger import open_ledger
 
-    with open_ledger(location) as ledger:
+    with open_ledger(location, operator=open_signing_key(_operator.get())) as ledger:
         yield ledger
 
 
@@ -182,12 +196,10 @@ def resume(  # noqa: PLR0913, PLR0917 - one argument a flag
     json: AsJson = False,
 ) -> None:
     """Finish an interrupted release: publish the same sealed bytes."""
-    from adumbra.release.storage import date_files
+    from adumbra.release.resuming import resume as finish
 
     with opened(ledger) as book:
-        sign_stranded(book, entry, key, unsigned)
-        place = book.resume(entry, target, digest_of=_release_digest)
-    date_files(place)  # reading it set the times of access
+        place = finish(book, entry, target=target, key=open_signing_key(key), unsigned=unsigned)
     say(f"published {entry} at {place}", {"entry": entry, "target": str(place)}, json)
 
 
@@ -208,16 +220,20 @@ def raise_cap(  # noqa: PLR0913, PLR0917 - one argument a flag
     delta: Annotated[
         float | None, typer.Option("--delta", help="Another delta; only before the first charge.")
     ] = None,
+    approval: Annotated[
+        Path | None, typer.Option("--approval", help="What a second operator's `approve` wrote.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Raise a cap, or change the delta of an unused account. Act and reason stay in the log."""
+    from adumbra.cli.operator_commands import read_approval
     from adumbra.errors import InvalidInput
 
     with opened(ledger) as book:
         if delta is not None:
             book.change_delta(population, delta, reason, epsilon=epsilon)
         elif epsilon is not None:
-            book.raise_cap(population, epsilon, reason)
+            book.raise_cap(population, epsilon, reason, approval=read_approval(approval))
         else:
             raise InvalidInput("epsilon: give the new cap, a --delta, or both")
         statement = book.show(population)[0]
@@ -325,16 +341,12 @@ def read_card(path: Path) -> tuple[dict[str, Any], str | None]:
         raw = path.read_bytes()
         card = json_module.loads(raw)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"against={path}: not a readable card or head") from error
+        raise InvalidInput(
+            f"against={path}: cannot be read as a card or head; give a release, its card.json, or what "
+            "`ledger backup` or `head --json` wrote"
+        ) from error
     if not isinstance(card, dict) or "ledger" not in card:
         raise InvalidInput(
             f"against={path}: neither a card nor a head; give a release or what `head --json` prints"
         )
     return card, None if isinstance(card["ledger"], str) else hashlib.sha256(raw).hexdigest()
-
-
-def _release_digest(folder: Path) -> str:
-    """The digest of a staged or published release, after every byte of it was checked."""
-    from adumbra.release.storage import verify as verify_release
-
-    return verify_release(folder).digest

@@ -48,6 +48,19 @@ def restore(
     say(text, found.to_dict(), json)
 
 
+def migrate(
+    ledger: Location,
+    backup_file: Annotated[Path, typer.Option("--backup", help="A new file for the copy made first.")],
+    json: AsJson = False,
+) -> None:
+    """Bring a ledger of an earlier version up to date. Its history and its head stay the same."""
+    from adumbra.privacy.ledger import migrate_ledger
+
+    done = migrate_ledger(ledger, backup_file)
+    facts = {"changes": list(done.changes), "backup": str(backup_file), **done.head.to_dict()}
+    say(f"migrated: {done.sentence()}; the copy from before is {backup_file}", facts, json)
+
+
 def clean(
     folder: Annotated[Path, typer.Argument(help="A folder that releases or ledgers were made in.")],
     ledger: Location,

@@ -42,7 +42,7 @@ def watch(
 ) -> None:
     """Compare a log with the heads that you saw before; exit code 4 if it was rolled back or forked."""
     from adumbra.attestation.loghead import WITNESS, WholeLog
-    from adumbra.errors import VerificationFailed
+    from adumbra.errors import VerificationFailed, require
     from adumbra.privacy.ledger.files import replace_file
     from adumbra.release.detached import require_continued
 
@@ -55,6 +55,10 @@ def watch(
         require_continued(found, older, "a head that you keep")
     grown = head.size - (seen[-1].size if seen else 0)
     if grown or not seen:
+        require(
+            bool(head.signature),
+            "log: heads of this ledger are signed by operators; give --operator, or watch an export",
+        )
         kept = [*seen, head]
         value = {"format": WITNESS, "heads": [one.to_dict() for one in kept]}
         replace_file(keep, json_module.dumps(value, indent=1).encode() + b"\n")

@@ -11,11 +11,13 @@ from adumbra.cli import (
     audit_command,
     demo,
     evaluate_command,
+    export_command,
     key_commands,
     ledger_commands,
     ledger_keeping,
     log_commands,
     methods_command,
+    operator_commands,
     planning,
     release_views,
     report_command,
@@ -63,17 +65,25 @@ app.command("inspect")(release_views.inspect)
 app.command("verify")(release_views.verify)
 app.command("ask")(ask_command.ask)
 app.command("report")(report_command.report)
+app.command("export")(export_command.export)
 app.command("evaluate")(evaluate_command.evaluate)
 app.command("audit")(audit_command.audit)
 app.add_typer(schema_commands.app, name="schema")
 app.add_typer(key_commands.app, name="key")
 ledger_commands.app.command("backup")(ledger_keeping.backup)
 ledger_commands.app.command("restore")(ledger_keeping.restore)
+ledger_commands.app.command("migrate")(ledger_keeping.migrate)
 ledger_commands.app.command("clean")(ledger_keeping.clean)
 ledger_commands.app.command("publish-head")(log_commands.publish_head)
 ledger_commands.app.command("watch")(log_commands.watch)
 ledger_commands.app.command("withdraw")(log_commands.withdraw)
 ledger_commands.app.command("supersede")(log_commands.supersede)
+ledger_commands.app.command("enrol")(operator_commands.enrol)
+ledger_commands.app.command("dismiss")(operator_commands.dismiss)
+ledger_commands.app.command("operators")(operator_commands.operators)
+ledger_commands.app.command("require-two")(operator_commands.require_two)
+ledger_commands.app.command("approve")(operator_commands.approve)
+ledger_commands.app.command("grants")(operator_commands.grants)
 app.add_typer(ledger_commands.app, name="ledger")
 
 
@@ -84,7 +94,7 @@ def main() -> NoReturn:
     """
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        plain_help(typer.main.get_command(app))()
+        given_once(plain_help(typer.main.get_command(app)))()
     except AdumbraError as error:
         typer.echo("error: " + visible(error, keep="\n"), err=True)
         _say_what_is_charged(error)
@@ -120,6 +130,32 @@ def plain_help(command: Any, parent: Any = None) -> Any:  # noqa: ANN401 - typer
             parameter.metavar = parameter.name.upper()
     for below in getattr(command, "commands", {}).values():
         plain_help(below, context)
+    return command
+
+
+def given_once(command: Any) -> Any:  # noqa: ANN401 - as above
+    """The command, which refuses an option that is given twice: the last would win without a word."""
+    for below in getattr(command, "commands", {}).values():
+        given_once(below)
+    right = command.make_parser
+
+    def make_parser(context: Any) -> Any:  # noqa: ANN401
+        parser = right(context)
+        read = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:  # noqa: ANN401
+            found = read(args=args)
+            options = [one for one in found[2] if one.param_type_name == "option"]
+            for one in options:
+                is_single = not (one.multiple or one.is_flag or one.count)
+                if is_single and options.count(one) > 1:
+                    context.fail(f"Option {max(one.opts, key=len)} is given twice; give it once.")
+            return found
+
+        parser.parse_args = parse_args
+        return parser
+
+    command.make_parser = make_parser
     return command
 
 

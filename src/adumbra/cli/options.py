@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from adumbra.mechanisms.base import Config
 
 BUDGET_FLAGS = ("epsilon", "delta")
-OTHER_FLAGS = ("schema", "ledger", "population", "out", "method", "engine", "before_dp", "about", "data")
+OTHER_FLAGS = (
+    *("schema", "ledger", "population", "out", "method", "before_dp", "about", "data"),
+    *("engine", "scheduler", "workers", "threads", "parts"),
+)
 
 
 def make_config(method: str, epsilon: float, delta: float | None, options: list[str]) -> "Config":
@@ -268,7 +271,7 @@ def undeclared(data: str, schema: "Schema") -> Unread:
     from collections import Counter
 
     from adumbra.data.csv_header import look_like_values
-    from adumbra.data.sources import fields_by, is_csv
+    from adumbra.data.describing import fields_by, is_csv
 
     known = {*schema.names, *(one.name for one in schema.derived)}
     known |= set() if schema.items is None else {schema.items.column}
@@ -302,7 +305,7 @@ def warn_of_values(names: list[str]) -> None:
 
 def fit_words(data: str, schema: "Schema") -> str:
     """What was compared with the data, and what cannot be without reading cells."""
-    from adumbra.data.sources import is_csv
+    from adumbra.data.describing import is_csv
 
     if not is_csv(data):
         return "names and types fit the data"

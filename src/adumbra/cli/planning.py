@@ -3,14 +3,23 @@
 import json as json_module
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.key_commands import SigningKey, open_signing_key
+from adumbra.cli.engines import (
+    EngineFlags,
+    EngineName,
+    PartsFolder,
+    Scheduler,
+    Threads,
+    Workers,
+    open_engine,
+)
+from adumbra.cli.key_commands import OperatorKey, SigningKey, open_signing_key, operated
 from adumbra.cli.options import AsJson, Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
@@ -190,7 +199,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     name, why = comparing.chosen_method(method, goal, known, delta)
     if compare or len(budgets) > 1 or figure is not None:
         names = comparing.compared_names(goal) if compare else [name]
-        found = comparing.compare(known, budgets, names, delta, option or [])
+        with progress_bar(quiet=json) as report:
+            found = comparing.compare(known, budgets, names, delta, option or [], report)
         comparing.show(found, json=json, why="" if compare else why)
         if figure is not None:
             comparing.draw(found, figure, json=json)
@@ -222,7 +232,11 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     delta: Delta = None,
     option: Options = None,
     header: Header = False,
-    engine: Annotated[str, typer.Option("--engine", help="Where it runs: local.")] = "local",
+    engine: EngineName = "local",
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    threads: Threads = None,
+    parts: PartsFolder = None,
     before_dp: Annotated[
         str,
         typer.Option(
@@ -238,6 +252,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
         ),
     ] = None,
     key: SigningKey = None,
+    operator: OperatorKey = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask for confirmation (for scripts).")
     ] = False,
@@ -247,29 +262,33 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     from adumbra import workflow
     from adumbra.cli.comparing import chosen_method, with_components
     from adumbra.cli.options import make_about, make_config, say_notes, spelled_as_options, undeclared
-    from adumbra.engine.local import LocalEngine
-    from adumbra.errors import require
 
-    require(engine == "local", f"engine={engine}: unknown; use local")
     said = make_about(about or [])
     declared = read_schema(schema, header=header)
     name, why = chosen_method(method, goal, declared, delta)
     with spelled_as_options(name):
         options = with_components(name, epsilon, delta, option or [], declared, why=why)
         config = make_config(name, epsilon, delta, options)
-        prepared = workflow.prepare(
-            data,
-            config,
-            schema=declared,
-            ledger=ledger,
-            population=population,
-            out=out,
-            about=said,
-            before_dp=before_dp,
-            key=open_signing_key(key),
-            check=False,
+    with ExitStack() as held:
+        asked = EngineFlags(
+            engine=engine, scheduler=scheduler, workers=workers, threads=threads, parts=parts
         )
-    with prepared:
+        running = held.enter_context(open_engine(asked, out))
+        with spelled_as_options(name):
+            prepared = workflow.prepare(
+                data,
+                config,
+                schema=declared,
+                ledger=ledger if operator is None else operated(ledger, operator),
+                population=population,
+                out=out,
+                engine=running,
+                about=said,
+                before_dp=before_dp,
+                key=open_signing_key(key),
+                check=False,
+            )
+        held.enter_context(replace(prepared, is_ledger_ours=True))
         if not json:
             typer.echo(f"chosen    {why}") if why else None
             show_plan(prepared.plan)
@@ -284,7 +303,8 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
         if not yes:
             _require_consent(f"Charge population {population} and release?", err=json)
         with stopped_in_words(), progress_bar(quiet=json) as report:
-            made = replace(prepared, engine=LocalEngine(progress=report)).commit()
+            running.progress = report
+            made = prepared.commit()
     show_release(made, out, json=json, quotes=quotes)
 
 

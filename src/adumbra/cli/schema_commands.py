@@ -39,7 +39,9 @@ def draft(  # noqa: PLR0913 - one argument a flag
     A CSV file needs --header: its first line may be a row.
     """
     from adumbra.cli.options import warn_of_values
-    from adumbra.data.sources import describe, is_csv
+    from adumbra.data.csv_header import likely_delimiter
+    from adumbra.data.describing import describe, is_csv
+    from adumbra.data.files import find_files
     from adumbra.schema.codebook import read_codebook
     from adumbra.schema.todo import to_do
     from adumbra.schema.writing import draft_schema
@@ -51,6 +53,7 @@ def draft(  # noqa: PLR0913 - one argument a flag
     text = draft_schema(
         columns,
         header=True if is_csv(data) else None,
+        delimiter=likely_delimiter(find_files(data)[0]) if is_csv(data) else None,
         codebook=book,
         source="" if codebook is None else f"codebook {codebook.name}",
         keep_all=keep_all,
@@ -154,7 +157,8 @@ def upgrade(
 
 def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
     """Expand the schema by the data's names, and list what does not fit, as `release` would say it."""
-    from adumbra.data.sources import compare, open_source
+    from adumbra.data.describing import compare
+    from adumbra.data.sources import open_source
     from adumbra.errors import InvalidInput, SchemaError
 
     fitted, faults = compare(data, declared)
@@ -169,7 +173,7 @@ def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
 
 def _warn_of_patterns(declared: "Schema", data: str) -> None:
     """Warn, on stderr, of patterns that take more than they seem to; names must be public for it."""
-    from adumbra.data.sources import fields_by, is_csv
+    from adumbra.data.describing import fields_by, is_csv
     from adumbra.schema.suspects import wide_patterns
 
     if not declared.patterns or (is_csv(data) and declared.header is not True):

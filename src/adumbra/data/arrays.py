@@ -57,6 +57,10 @@ class ArrowSource(PieceSource):
         """These columns of all rows."""
         return iter(self.table.select(names).to_batches(PIECE_ROWS))
 
+    def storage(self, name: str) -> list[pa.DataType]:
+        """The type in which a column is stored."""
+        return [self.table.schema.field(name).type]
+
     def pin(self) -> str:
         """A constant: what is in memory is not pinned."""
         return MEMORY_PIN
@@ -166,6 +170,8 @@ def arrow_table(data: object, items: ItemSpec | None = None, person: str | None 
             return pa.Table.from_batches([data])
         if is_pandas(data):
             return _pandas_table(data, items, person)
+        if hasattr(data, "collect_schema") and hasattr(data, "collect"):
+            data = data.collect()  # a lazy frame of polars; what it reads is held in memory
         if "polars" in _libraries(data) and hasattr(data, "get_columns"):
             return _polars_table(data)
         return pa.table(data)
@@ -221,7 +227,10 @@ def _open_matrix(indptr: NDArray[np.int64], columns: NDArray[np.int64], schema: 
 
 
 def _require_shape(data: Matrix, schema: Schema) -> None:
-    """Two dimensions, and a column for each one of the schema."""
+    """Two dimensions, a column for each one of the schema, and no dates: an array keeps none."""
+    times = [column.name for column in schema.columns if column.kind.is_time]
+    remedy = "give a pandas, polars or Arrow table"
+    require(not times, f"column {times[:1]} of dates: is not read from arrays; {remedy}")
     require(data.ndim == 2, f"data of {data.ndim} dimensions: need rows x columns")
     width = schema.require_closed().width
     require(data.shape[1] == width, f"data of {data.shape[1]} columns: the schema declares {width}")

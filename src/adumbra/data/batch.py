@@ -21,6 +21,7 @@ class Batch:
 
     start: int
     values: Array = field(repr=False)  # private: no repr may show it
+    weight: int = 1  # of each row in a sum, in units of 2^-weight_bits of the schema
 
     def __len__(self) -> int:
         return len(self.values)
@@ -37,7 +38,7 @@ class Batch:
 
     def slice(self, first: int, last: int) -> "Batch":
         """Rows `first` to `last` of this batch, without a copy."""
-        return Batch(self.start + first, self.values[first:last])
+        return Batch(self.start + first, self.values[first:last], self.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class SetBatch:
     indptr: Ints = field(repr=False)
     indices: Items = field(repr=False)
     width: int
+    weight: int = 1  # as above
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -69,7 +71,7 @@ class SetBatch:
         """Rows `first` to `last` of this batch."""
         pointers = self.indptr[first : last + 1]
         indices = self.indices[pointers[0] : pointers[-1]]
-        return SetBatch(self.start + first, pointers - pointers[0], indices, self.width)
+        return SetBatch(self.start + first, pointers - pointers[0], indices, self.width, self.weight)
 
     @property
     def lengths(self) -> Ints:
@@ -90,11 +92,12 @@ class Part:
 
 
 def join_sets(batches: Sequence[SetBatch]) -> SetBatch:
-    """One batch of neighbouring ones, in row order."""
+    """One batch of neighbouring ones of one weight, in row order."""
     first = batches[0]
     if len(batches) == 1:
         return first
     ends = np.cumsum([0, *(len(batch.indices) for batch in batches)])
     pointers = [batch.indptr[:-1] + end for batch, end in zip(batches, ends[:-1], strict=True)]
     indices = np.concatenate([batch.indices for batch in batches])
-    return SetBatch(first.start, np.concatenate([*pointers, ends[-1:]]), indices, first.width)
+    joined = np.concatenate([*pointers, ends[-1:]])
+    return SetBatch(first.start, joined, indices, first.width, first.weight)

@@ -3,7 +3,8 @@
     bool, int, float, Decimal, Fraction, numpy scalars    a number; true is 1, false is 0
     complex                                               its real part, if the imaginary one is 0
     str, bytes                                            a text
-    anything else (None, dates, lists, other objects)     nothing
+    dates and times of Python, numpy and pandas           an instant, for columns of such kinds alone
+    anything else (None, lists, other objects)            nothing
 
 pandas and numpy choose the type of a column by all of its cells: one None makes truths objects, one
 complex number makes every number complex, one duration in a numpy array every number a duration. So
@@ -24,10 +25,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adumbra.data.instants import cell_instant
 from adumbra.numerics import Array
 
-# How Arrow holds cells of mixed types: a text, or else a number, or else (null and NaN) nothing.
-CELLS = pa.struct([("text", pa.large_binary()), ("number", pa.float64())])
+# How Arrow holds cells of mixed types: a text, a number, an instant, or else (null and NaN) nothing.
+CELLS = pa.struct(
+    [("text", pa.large_binary()), ("number", pa.float64()), ("instant", pa.timestamp("us"))]
+)
 Column = Any  # pa.Array or pa.ChunkedArray: pyarrow has no types
 
 _TEXTS = (str, bytes, bytearray)
@@ -40,7 +44,9 @@ def read_cells(values: Iterable[object]) -> pa.StructArray:
     listed = list(values)
     numbers = np.fromiter(map(_number, listed), np.float64, len(listed))
     texts = pa.array(map(_text, listed), type=pa.large_binary(), size=len(listed))
-    return pa.StructArray.from_arrays([texts, pa.array(numbers)], fields=list(CELLS))
+    instants = pa.array(map(cell_instant, listed), type=pa.int64(), size=len(listed))
+    parts = [texts, pa.array(numbers), instants.view(pa.timestamp("us"))]
+    return pa.StructArray.from_arrays(parts, fields=list(CELLS))
 
 
 def _text(value: object) -> bytes | None:
@@ -118,8 +124,12 @@ def pandas_column(values: Any) -> Column:  # noqa: ANN401  (pandas is not a depe
         held = getattr(values, "cat", values)
         codes = np.asarray(held.codes)
         return pandas_column(held.categories).take(pa.array(codes, mask=codes < 0))
-    if kind in "Mm":  # dates and durations hold nothing that we read
+    if kind == "m":  # durations hold nothing that we read
         return pa.nulls(len(values))
+    if kind == "M":
+        with suppress(Exception):
+            unit = getattr(storage, "unit", None) or np.datetime_data(storage)[0]
+            return pa.array(values.to_numpy(dtype=f"datetime64[{unit}]"))
     if kind in _NUMERIC:
         plain = isinstance(storage, np.dtype)
         numbers = np.asarray(values) if plain else values.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adumbra.data.cells import CELLS
+from adumbra.data.instants import is_instants, parse_instants, read_instants
 from adumbra.numerics import EXACT, Array, Ints
 from adumbra.schema.schema import Column, Kind
 from adumbra.schema.writing import is_text, value_type
@@ -47,17 +48,27 @@ def is_readable(storage: pa.DataType) -> bool:
     return any(test(plain) for test in tests)
 
 
+def can_hold(column: Column, storage: pa.DataType) -> bool:
+    """Whether a storage type can hold values of the column's kind at all."""
+    if not column.kind.is_time:
+        return is_readable(storage)
+    plain = value_type(storage)
+    is_unknown = pa.types.is_null(plain) or plain == CELLS
+    return _is_decodable(storage) and (is_instants(plain) or is_text(plain) or is_unknown)
+
+
 def fits_kind(column: Column, storage: pa.DataType) -> bool:
     """Whether cells of a stored type can have the declared kind; null: nobody knows their type.
 
-    Text fits categories, and numbers and truths fit every kind but categories that are words only.
+    Text fits categories, dates fit dates and times, and numbers and truths fit every kind but these and
+    categories that are words only.
     """
     plain = value_type(storage)
     if column.cast or pa.types.is_null(plain) or plain == CELLS:
         return True
     if is_text(plain):
-        return column.kind is Kind.CATEGORY
-    return column.kind is not Kind.CATEGORY or len(_word_values(column.categories)[0]) > 0
+        return column.kind.lists_levels
+    return not column.kind.lists_levels or len(_word_values(column.categories)[0]) > 0
 
 
 def _is_decodable(storage: pa.DataType) -> bool:
@@ -75,8 +86,9 @@ def _is_decodable(storage: pa.DataType) -> bool:
 def fill_column(column: Column, array: pa.Array, out: Array) -> None:
     """Write the column's values for one piece of rows into `out`: within bounds, or its fill."""
     plain = _plain(array)
-    if column.is_numeric:
-        _write_numbers(column, read_numbers(plain), out)
+    if column.kind.has_bounds:
+        read = _times(column, plain) if column.kind.is_time else read_numbers(plain)
+        _write_numbers(column, read, out)
         return
     codes = _codes(column, plain)
     out[:] = np.where(codes < 0, column.fill, codes)
@@ -84,11 +96,24 @@ def fill_column(column: Column, array: pa.Array, out: Array) -> None:
 
 def fill_values(column: Column, values: Array, out: Array) -> None:
     """Write the column's values from float64 numbers, as `fill_column` does; `out` may be `values`."""
-    if column.is_numeric:
+    if column.kind.is_time:
+        out[:] = column.fill  # a number is no date
+    elif column.kind.has_bounds:
         _write_numbers(column, values, out)
     else:
         codes = _value_codes(_words(column), values)
         out[:] = np.where(codes < 0, column.fill, codes)
+
+
+def _times(column: Column, array: pa.Array) -> Array:
+    """Days or microseconds since 1970-01-01, NaN where a cell has none."""
+    if array.type == CELLS:
+        texts, _, instants = array.flatten()
+        is_word = texts.is_valid().to_numpy(zero_copy_only=False)
+        return np.where(is_word, _times(column, texts), _times(column, instants))
+    if is_text(array.type):
+        return parse_instants(_as_bytes(array), column.kind)
+    return read_instants(array, column.kind)
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -111,7 +136,7 @@ def read_numbers(array: pa.Array) -> Array:
     if storage == pa.float64():
         pass
     elif storage == CELLS:
-        texts, numbers = array.flatten()
+        texts, numbers, _ = array.flatten()
         if texts.null_count == len(texts):
             return read_numbers(numbers)
         is_word = texts.is_valid().to_numpy(zero_copy_only=False)
@@ -142,7 +167,7 @@ def _write_numbers(column: Column, values: Array, out: Array) -> None:
         np.clip(values, lower, upper, out=out)
     if unreadable is not None:
         out[unreadable] = column.fill
-    if column.kind is Kind.INTEGER:
+    if column.is_whole:
         np.rint(out, out=out)
 
 
@@ -182,7 +207,7 @@ def _codes(column: Column, array: pa.Array) -> Array:
     """Category or boolean codes as float64; -1 is unreadable."""
     storage = array.type
     if storage == CELLS:
-        texts, numbers = array.flatten()
+        texts, numbers, _ = array.flatten()
         is_word = texts.is_valid().to_numpy(zero_copy_only=False)
         return np.where(is_word, _codes(column, texts), _codes(column, numbers))
     if is_text(storage):

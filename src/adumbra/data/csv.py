@@ -84,9 +84,13 @@ class CsvSource(PieceSource):
         """These columns of all rows."""
         return self._pieces(tuple(names), 0)
 
+    def storage(self, name: str) -> list[pa.DataType]:  # noqa: ARG002 - of any column
+        """Text."""
+        return [pa.large_string()]
+
     def _pieces(self, names: tuple[str, ...], skip: int) -> Iterator[pa.RecordBatch]:
         """Converted records from global row `skip` on."""
-        numeric = {column.name for column in self.schema.columns if column.is_numeric}
+        numeric = {column.name for column in self.schema.columns if column.kind.reads_numbers}
         for path in self.paths:
             header = table_header(path, self.schema)
             chosen = {header.names.index(name): name for name in names}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adumbra.data.csv_records import Layout
-from adumbra.data.lines import MARK
+from adumbra.data.lines import MARK, open_text
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import Schema
 
@@ -36,17 +36,20 @@ class Header:
 
     names: tuple[str, ...]
     layout: Layout
-    size: int  # bytes up to the first row
+    size: int  # bytes up to the first row, in UTF-8
+    encoding: str | None = None
 
 
 def table_header(path: Path, schema: Schema) -> Header:
     """The names and the layout of a file, as far as the schema lets its first line say them."""
+    delimiter = None if schema.delimiter is None else schema.delimiter.encode()
     if schema.header is False:  # the first bytes are private: no look at them may refuse the file
-        with path.open("rb") as file:
+        with open_text(path, schema.encoding) as file:
             begin = len(MARK) if file.read(len(MARK)) == MARK else 0
-        return Header(names=schema.names, layout=Layout(_delimiter(path), schema.width), size=begin)
+        layout = Layout(delimiter or _delimiter(path), schema.width)
+        return Header(names=schema.names, layout=layout, size=begin, encoding=schema.encoding)
     require_names(schema, f"data={path.name!r}")
-    return read_header(path)
+    return read_header(path, delimiter, schema.encoding)
 
 
 def require_names(schema: Schema, where: str) -> None:
@@ -67,16 +70,25 @@ def look_like_values(names: Iterable[str]) -> bool:
 
 def _delimiter(path: Path) -> bytes:
     """What stands between two fields."""
-    return b"\t" if path.suffix.lower() == ".tsv" else b","
+    return b"\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else b","
 
 
-def read_header(path: Path) -> Header:
+def likely_delimiter(path: Path) -> str | None:
+    """Another delimiter than the suffix says, where that leaves one field of a public first line."""
+    if len(read_header(path).names) > 1:
+        return None
+    counts = {sign: len(read_header(path, sign.encode()).names) for sign in (";", "\t", "|", ",")}
+    best = max(counts, key=lambda sign: counts[sign])
+    return best if counts[best] > 1 else None
+
+
+def read_header(path: Path, delimiter: bytes | None = None, encoding: str | None = None) -> Header:
     """The names in the first record, and what it says of the others."""
-    delimiter = _delimiter(path)
+    delimiter = delimiter or _delimiter(path)
     sign, where = re.escape(delimiter), f"data={path.name!r}"
     name = rb'(?:"(?:[^"]++|"")*+"[^%b\r\n]*+|[^"%b\r\n][^%b\r\n]*+|)' % (sign, sign, sign)
     record = re.compile(rb"[\r\n]*+(%b(?:%b%b)*+)(\r\n|\n|\r(?!\n)|\Z)" % (name, sign, name))
-    with path.open("rb") as file:
+    with open_text(path, encoding) as file:
         start = file.read(4)
         _require_text(next((kind for first, kind in FOREIGN if start.startswith(first)), None), where)
         begin = len(MARK) if start.startswith(MARK) else 0
@@ -99,7 +111,7 @@ def read_header(path: Path) -> Header:
     fields = re.findall(name + sign, found[1] + delimiter)
     names = tuple(_unquoted(one[:-1]).decode(errors="replace") for one in fields)
     layout = Layout(delimiter, len(names))
-    return Header(names=names, layout=layout, size=begin + found.end())
+    return Header(names=names, layout=layout, size=begin + found.end(), encoding=encoding)
 
 
 def _unquoted(field: bytes) -> bytes:
@@ -110,14 +122,16 @@ def _unquoted(field: bytes) -> bytes:
 
 def _require_text(foreign: str | None, where: str) -> None:
     """Refuse a file whose first bytes are no text in UTF-8."""
-    remedy = "unpack it first" if foreign in PACKED else "save it as UTF-8"
+    remedy = "unpack it first, or name it .csv.gz" if foreign in PACKED[:1] else "save it as UTF-8"
+    remedy = "unpack it first" if foreign in PACKED[1:] else remedy
+    remedy += ", or declare encoding = 'utf-16'" if foreign not in PACKED else ""
     require(foreign is None, f"{where}: the file is {foreign}; {remedy}")
 
 
 def read_rows(path: Path, header: Header, size: int) -> Iterator[bytes]:
     """All that follows the header, in pieces; CR LF, in quotes too, is LF, and any other CR a blank."""
     held = b""
-    with path.open("rb") as file:
+    with open_text(path, header.encoding) as file:
         file.seek(header.size)
         while piece := file.read(size):
             chunk = held + piece

@@ -47,3 +47,25 @@ class Encoder(Layout):
         index = self.schema.label_index
         values: Array = batch.values[:, index or 0]
         return values
+
+
+@dataclass(frozen=True, slots=True)
+class CappedEncoder(Encoder):
+    """An encoder of chosen columns of the table, whose numbers are scaled by narrower bounds (caps).
+
+    What lies beyond a cap is encoded beyond +-1/2; whoever bounds the rows moves it to the cap.
+    """
+
+    chosen: tuple[int, ...] = ()  # where the columns of `schema` stand in a batch
+    caps: tuple[tuple[float, float], ...] = ()  # of each number, within its bounds
+
+    def encode(self, batch: Batch) -> Array:
+        """As `Encoder.encode`, of the chosen columns, with numbers scaled to their caps."""
+        encoded = Encoder.encode(self, Batch(batch.start, batch.values[:, list(self.chosen)]))
+        numbers = [column for column in self.features if column.is_numeric]
+        for column, place, (low, high) in zip(numbers, self.numeric, self.caps, strict=True):
+            ends = np.empty(2)
+            scale_number(column, np.array([low, high]), ends, centred=self.centred)
+            encoded[:, place] -= (ends[0] + ends[1]) / 2.0
+            encoded[:, place] /= ends[1] - ends[0]
+        return encoded

@@ -4,6 +4,7 @@ import glob
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.batch import Batch, Part
-from adumbra.data.columns import fill_column, fits_kind, is_readable
+from adumbra.data.columns import can_hold, fill_column, fits_kind
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import Column, Schema
 from adumbra.schema.writing import delimiter_hint, is_text, value_type
 
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".dat": "dat"}
+SUFFIXES |= {".jsonl": "jsonl", ".ndjson": "jsonl"}
+SUFFIXES |= {f"{plain}.gz": SUFFIXES[plain] for plain in (".csv", ".tsv", ".jsonl", ".ndjson")}
 PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip", ".7z"}
 MEMORY_PIN = "memory"  # an object in memory has no name, size or time that could change behind us
 _LISTED = ", ".join(SUFFIXES)
@@ -27,7 +30,7 @@ def find_files(location: str | Path) -> tuple[Path, ...]:
     text = str(location)
     path = Path(location)
     if path.is_dir():
-        found = [p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and _is_visible(p, path)]
+        found = [p for p in path.rglob("*") if suffix_of(p) in SUFFIXES and _is_visible(p, path)]
         require(bool(found), f"data={text!r}: the folder holds no file with one of {_LISTED}")
     elif path.exists():
         require(path.is_file(), f"data={text!r}: is a pipe or a device; write the rows to a file first")
@@ -36,9 +39,10 @@ def find_files(location: str | Path) -> tuple[Path, ...]:
         found = [Path(name) for name in glob.glob(text, recursive=True)]  # noqa: PTH207  (absolute patterns too)
         found = [p for p in found if p.is_file()]
         require(bool(found), f"data={text!r}: no such file, folder or pattern; check the path")
-    kinds = sorted({p.suffix.lower() for p in found})
+    kinds = sorted({suffix_of(p) for p in found})
     unknown = [suffix for suffix in kinds if suffix not in SUFFIXES]
-    remedy = "unpack it first" if PACKED.intersection(unknown) else f"use one of {_LISTED}"
+    is_packed = any(suffix.endswith(tuple(PACKED)) for suffix in unknown)
+    remedy = "unpack it first" if is_packed else f"use one of {_LISTED}"
     require(not unknown, f"data={text!r}: suffix {', '.join(map(repr, unknown))} is unknown; {remedy}")
     distinct = {SUFFIXES[suffix] for suffix in kinds}
     require(
@@ -58,7 +62,24 @@ def _once(found: list[Path]) -> list[Path]:
 
 def file_kind(paths: tuple[Path, ...]) -> str:
     """The kind of the files that `find_files` returned."""
-    return SUFFIXES[paths[0].suffix.lower()]
+    return SUFFIXES[suffix_of(paths[0])]
+
+
+def suffix_of(path: Path) -> str:
+    """What tells the kind of a file: its last suffix, of a packed file the last two."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() + suffix if suffix == ".gz" else suffix
+
+
+def is_dataset(data: object) -> bool:
+    """Whether an object is an Arrow dataset, without loading what reads them."""
+    return any(kind.__module__ == "pyarrow._dataset" for kind in type(data).__mro__)
+
+
+def has_arrow(data: object) -> bool:
+    """Whether an object is a table, or a query of polars that gives one."""
+    exports = ("__arrow_c_stream__", "__arrow_c_array__", "collect_schema")
+    return any(hasattr(data, name) for name in exports)
 
 
 def _is_visible(path: Path, folder: Path) -> bool:
@@ -97,7 +118,8 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
     absent = [name for name in wanted if name not in types]
     if absent:
         word = "column" if len(absent) == 1 else "columns"
-        faults.append(f"{word} {listed(absent)} absent; rename in the data or the schema")
+        near = near_names(absent, [name for name in types if name not in wanted], types)
+        faults.append(f"{word} {listed(absent)} absent{near}; rename in the data or the schema")
         faults += delimiter_hint(names)
     doubled = (
         sorted({name for name in wanted if names.count(name) > 1}) if len(types) < len(names) else []
@@ -111,6 +133,16 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
     return faults + [fault for column, storage in found for fault in _type_faults(column, storage)]
 
 
+def near_names(absent: list[str], others: list[str], types: Mapping[str, pa.DataType]) -> str:
+    """Names of the data that may be meant, in brackets; only where it stores types, so names are public.
+
+    The first line of a CSV file may be a person's, and is never shown.
+    """
+    typed = [name for name in others if not pa.types.is_null(types[name])]
+    found = [near for name in absent[:SHOWN] for near in get_close_matches(name, typed, n=1)]
+    return f" (did you mean {', '.join(map(repr, dict.fromkeys(found)))}?)" if found else ""
+
+
 def id_faults(name: str, storage: pa.DataType) -> list[str]:
     """What does not fit between a column of ids and its stored type."""
     from adumbra.data.person_ids import is_id_type  # noqa: PLC0415  (only this unit needs it)
@@ -122,7 +154,7 @@ def id_faults(name: str, storage: pa.DataType) -> list[str]:
 def _type_faults(column: Column, storage: pa.DataType) -> list[str]:
     """What does not fit between a declared kind and a stored type."""
     what = f"column {column.name!r} of type {storage}"
-    if not is_readable(storage):
+    if not can_hold(column, storage):
         remedy = "cast it in the data or leave the column out"
         return [f"{what} cannot be read as {column.kind}; {remedy}"]
     if fits_kind(column, storage):

@@ -38,6 +38,10 @@ class ParquetSource(PieceSource):
         """These columns of all rows."""
         return parquet_pieces(self.paths, names, PIECE_ROWS, 0)
 
+    def storage(self, name: str) -> list[pa.DataType]:
+        """The type in which each file stores a column."""
+        return [parquet_schema(path).field(name).type for path in self.paths]
+
     def pin(self) -> str:
         """A digest of names, sizes and modification times."""
         return pin_files(self.paths)
@@ -130,6 +134,12 @@ def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:
 def count_parquet(paths: tuple[Path, ...]) -> int:
     """The number of rows in the files' metadata."""
     return sum(_open(path).metadata.num_rows for path in paths)
+
+
+def group_rows(path: Path) -> tuple[int, ...]:
+    """Rows of each row group of a file."""
+    facts = _open(path).metadata
+    return tuple(facts.row_group(index).num_rows for index in range(facts.num_row_groups))
 
 
 def piece_rows(paths: tuple[Path, ...], column: str, values: int, most: int) -> int:

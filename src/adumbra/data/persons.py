@@ -23,7 +23,7 @@ import pyarrow as pa
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.columns import fill_column
 from adumbra.data.files import require_range
-from adumbra.data.person_ids import Words, read_ids
+from adumbra.data.person_ids import Words, read_ids, reading_of
 from adumbra.data.sets import arrow_lists, make_sets
 from adumbra.data.spool import HELD_BYTES, Spool
 from adumbra.errors import InvalidInput
@@ -48,6 +48,10 @@ class NamedPieces(Protocol):
 
     def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """These columns of all rows."""
+        ...
+
+    def storage(self, name: str) -> list[pa.DataType]:
+        """The types in which the files store a column."""
         ...
 
     def pin(self) -> str:
@@ -112,7 +116,7 @@ class PersonRows:
 
 @dataclass(frozen=True, slots=True)
 class BoundedPersons:
-    """Rows of which no person has more than `most`; made by `keep_rows` alone."""
+    """Rows of which no person has more than `most`, person by person; made by `keep_rows` alone."""
 
     rows: PersonRows
     most: int
@@ -150,11 +154,12 @@ def _mixed(words: Words) -> Words:
     return mixed
 
 
-def keep_rows(rows: PersonRows, most: int) -> BoundedPersons:
-    """The `most` rows of each person with the smallest marks."""
+def keep_rows(rows: PersonRows, most: int, secret: np.uint64 | None = None) -> BoundedPersons:
+    """The `most` rows of each person with the smallest marks; with a secret, in the order of shelves."""
     if not len(rows):
         return BoundedPersons(rows, most)
-    order = np.lexsort((rows.marks, rows.words[:, 0], rows.words[:, 1]))
+    keys = [rows.marks, rows.words[:, 0], rows.words[:, 1]]
+    order = np.lexsort(keys if secret is None else [*keys, _shelves(rows.words, secret)])
     words = rows.words[order]
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
@@ -163,12 +168,32 @@ def keep_rows(rows: PersonRows, most: int) -> BoundedPersons:
     return BoundedPersons(rows.take(order[ranks < most]), most)
 
 
+def weigh_rows(bounded: BoundedPersons, bits: int) -> Ints:
+    """For each row how many bits it weighs less than a whole one; 0 to `bits`.
+
+    A person has `most` units of 2^-bits to share out, and at most so many rows. Who has n rows gives
+    each of them 2^j units, the largest j that suffices, and 2^j more to as many as possible, by their
+    marks: powers of two, `most` units in all. Whoever has too few rows for that gives each a whole one.
+    """
+    words = bounded.rows.words
+    is_first = np.ones(len(words), np.bool_)
+    is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
+    starts = np.flatnonzero(is_first)
+    counts = np.diff(np.append(starts, len(words)))
+    level = sum(((counts << step) <= bounded.most for step in range(1, bits + 1)), np.zeros_like(counts))
+    more = np.where(level < bits, (bounded.most >> level) - counts, 0)  # rows at twice the weight
+    ranks = np.arange(len(words)) - np.repeat(starts, counts)
+    return np.repeat(bits - level, counts) - (ranks < np.repeat(more, counts))
+
+
 class PersonSource:
     """The rows of a source, bounded by person; the data is read once, at the first pass."""
 
     def __init__(self, source: NamedPieces, held: int = HELD_BYTES) -> None:
         self._source, self._held = source, held
         self._kept: Spool | None = None
+        spec = _spec(source.schema)
+        self._reading = reading_of(spec.ids, source.storage(spec.column))
 
     @property
     def schema(self) -> Schema:
@@ -182,8 +207,13 @@ class PersonSource:
 
     @property
     def most_of_a_person(self) -> int:
-        """No person has more rows than this."""
+        """No person has more rows than this, or rows that weigh more."""
         return _spec(self.schema).max_rows
+
+    @property
+    def _most_rows(self) -> int:
+        """Rows of a person that are looked at: m, or of the least weight so many as weigh m."""
+        return self.most_of_a_person << self.schema.weight_bits
 
     def public_rows(self) -> None:
         """The number of rows is private."""
@@ -193,22 +223,30 @@ class PersonSource:
         return self._source.pin()
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
-        """Blocks of exactly `rows` bounded rows; at most the schema's `max_rows` in all."""
+        """Blocks of exactly `rows` bounded rows; at most the schema's `max_rows` in all.
+
+        Their order is that of shelf, id and mark, from memory and from the spool alike: which rows such
+        a limit leaves out follows from the rows before them, never from where they were held.
+        """
         require_range(rows, start, stop)
         if self._kept is None:
             self._kept = self._bounded()
-        last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
-        place = 0
-        for block in _blocks(self._unpacked(self._kept.frames()), rows):
-            if start <= place < last:
-                yield self._batch(
-                    place, block if place + len(block) <= last else block.part(0, last - place)
-                )
-            place += len(block)
+        bits = self.schema.weight_bits
+        place, left = (
+            0,
+            self.schema.max_rows >> bits,
+        )  # so that all weights together are at most max_rows
+        for lighter in range(bits + 1):
+            place = -(-place // rows) * rows
+            for block in _blocks(self._unpacked(self._kept.frames(lighter)), rows):
+                used = block.part(0, min(len(block), left))
+                if len(used) and start <= place and (stop is None or place < stop):
+                    yield self._batch(place, used, 1 << (bits - lighter))
+                place, left = place + len(used), left - len(used)
 
     def _bounded(self) -> Spool:
         """All rows that are used, in frames."""
-        most = self.most_of_a_person
+        most = self._most_rows
         kept, raw, held, size = Spool(self._held), Spool(0), list[PersonRows](), 0
         secret = np.frombuffer(secrets.token_bytes(8), np.uint64)[0]
         for piece in self._pieces():
@@ -219,7 +257,7 @@ class PersonSource:
                     _shelve(raw, one, secret)
                 held = []
         if not raw.is_on_disk:
-            self._put(kept, keep_rows(joined(held), most) if held else None)
+            self._put(kept, keep_rows(joined(held), most, secret) if held else None)
             return kept
         for shelf in range(SHELVES):
             self._put(kept, self._merged(raw, shelf))
@@ -228,7 +266,7 @@ class PersonSource:
 
     def _merged(self, raw: Spool, shelf: int) -> BoundedPersons | None:
         """The bounded rows of one shelf: all persons on it are on no other."""
-        most, parts, size, limit = self.most_of_a_person, list[PersonRows](), 0, self._held
+        most, parts, size, limit = self._most_rows, list[PersonRows](), 0, self._held
         for part in self._unpacked(raw.frames(shelf)):
             parts, size = [*parts, part], size + part.nbytes
             if size > limit:  # a giant, or very many persons: cut as soon as it is worth it
@@ -238,9 +276,15 @@ class PersonSource:
         return keep_rows(joined(parts), most) if parts else None
 
     def _put(self, kept: Spool, bounded: BoundedPersons | None) -> None:
-        """Bounded rows, and no others, are what passes read."""
-        for first in range(0, len(bounded.rows) if bounded is not None else 0, FRAME_ROWS):
-            kept.put(cast("BoundedPersons", bounded).rows.part(first, first + FRAME_ROWS).pack())
+        """Bounded rows, and no others, are what passes read; each on the shelf of its weight."""
+        if bounded is None:
+            return
+        bits = self.schema.weight_bits
+        lighter = weigh_rows(bounded, bits) if bits else np.zeros(len(bounded.rows), np.int64)
+        for shelf in range(bits + 1):
+            rows = bounded.rows.take(np.flatnonzero(lighter == shelf)) if bits else bounded.rows
+            for first in range(0, len(rows), FRAME_ROWS):
+                kept.put(rows.part(first, first + FRAME_ROWS).pack(), shelf)
 
     def _unpacked(self, frames: Iterable[bytes]) -> Iterator[PersonRows]:
         kind = np.float64 if self.schema.items is None else np.int64
@@ -251,7 +295,7 @@ class PersonSource:
         spec, schema = _spec(self.schema), self.schema
         columns = list(schema.names) if schema.items is None else [schema.items.column]
         for piece in self._source.named_pieces([*columns, spec.column]):
-            ids = read_ids(piece.column(spec.column))
+            ids = read_ids(piece.column(spec.column), self._reading)
             lengths, values = _content(piece, schema)
             words = np.where(ids.is_there[:, None], ids.words, np.array(_NOBODY))
             rows = PersonRows(words, marks_of(words, lengths, values), lengths, values)
@@ -259,12 +303,12 @@ class PersonSource:
                 rows = rows.take(np.flatnonzero(ids.is_there))
             yield rows
 
-    def _batch(self, place: int, rows: PersonRows) -> Batch | SetBatch:
+    def _batch(self, place: int, rows: PersonRows, weight: int) -> Batch | SetBatch:
         """A block without its ids."""
         if self.schema.items is None:
-            return Batch(place, np.asfortranarray(rows.values.reshape(len(rows), -1)))
+            return Batch(place, np.asfortranarray(rows.values.reshape(len(rows), -1)), weight)
         pointers = np.concatenate(([0], np.cumsum(rows.lengths)))
-        return SetBatch(place, pointers, cast("Ints", rows.values), self.width)
+        return SetBatch(place, pointers, cast("Ints", rows.values), self.width, weight)
 
 
 def bounded_source(source: object) -> PersonSource:
@@ -287,11 +331,15 @@ def _content(piece: pa.RecordBatch, schema: Schema) -> tuple[Ints, Array | Ints]
     return sets.lengths, sets.indices.astype(np.int64)
 
 
+def _shelves(words: Words, secret: np.uint64) -> Ints:
+    """The shelf of each row by a keyed hash of its id: nobody can choose ids that crowd one of them."""
+    mixed = _mixed(_mixed(words[:, 0] ^ secret) ^ words[:, 1])
+    return (mixed % np.uint64(SHELVES)).astype(np.int64)
+
+
 def _shelve(raw: Spool, rows: PersonRows, secret: np.uint64) -> None:
-    """Rows onto shelves by a keyed hash of their id: nobody can choose ids that crowd one of them."""
-    shelf = (_mixed(_mixed(rows.words[:, 0] ^ secret) ^ rows.words[:, 1]) % np.uint64(SHELVES)).astype(
-        np.int64
-    )
+    """Rows onto their shelves."""
+    shelf = _shelves(rows.words, secret)
     order = np.argsort(shelf, kind="stable")
     ordered = rows.take(order)
     ends = np.searchsorted(shelf[order], np.arange(SHELVES + 1))

@@ -18,7 +18,7 @@ from adumbra.data.columns import is_readable, read_numbers
 from adumbra.data.files import MEMORY_PIN, id_faults, pin_files, require_range, require_rows
 from adumbra.data.fimi import parse_lines
 from adumbra.data.lines import read_lines
-from adumbra.data.parquet import ahead, count_parquet, parquet_pieces, piece_rows
+from adumbra.data.parquet import ahead, count_parquet, parquet_pieces, parquet_schema, piece_rows
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT, Array, Ints
 from adumbra.schema.schema import ItemSpec, Schema
@@ -82,14 +82,22 @@ class SetSource:
         """Blocks of fixed row ranges."""
         require_range(rows, start, stop)
         last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
-        spec = item_spec(self.schema)
-        for first, lists in _rechunk(self.reader.pieces(start), rows, start, max(last - start, 0)):
+        return self.numbered(rows, start, last)
+
+    def numbered(self, rows: int, start: int, last: int, offset: int = 0) -> Iterator[SetBatch]:
+        """Blocks of rows `start` to `last`, where the reader's first row is row `offset`."""
+        spec, pieces = item_spec(self.schema), self.reader.pieces(start - offset)
+        for first, lists in _rechunk(pieces, rows, start, max(last - start, 0)):
             yield make_sets(lists, spec, first)
 
     def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """These columns of all rows."""
         reader = cast("ParquetReader | ColumnReader", self.reader)  # others are refused when opened
         return reader.named_pieces(names)
+
+    def storage(self, name: str) -> list[pa.DataType]:
+        """The types in which a column is stored."""
+        return cast("ParquetReader | ColumnReader", self.reader).storage(name)
 
     def pin(self) -> str:
         """A digest of names, sizes and modification times; a constant in memory."""
@@ -244,6 +252,10 @@ class ParquetReader:
         rows = piece_rows(self.paths, self.column, _PIECE_ITEMS, _PIECE_ROWS)
         return parquet_pieces(self.paths, names, rows, 0)
 
+    def storage(self, name: str) -> list[pa.DataType]:
+        """The type in which each file stores a column."""
+        return [parquet_schema(path).field(name).type for path in self.paths]
+
     def count(self) -> int:
         """The number of rows in the files' metadata."""
         return count_parquet(self.paths)
@@ -268,6 +280,10 @@ class ColumnReader:
     def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """The two columns of all rows."""
         return iter(pa.table([self.column, self.ids], names=names).to_batches(_PIECE_ROWS))
+
+    def storage(self, name: str) -> list[pa.DataType]:  # noqa: ARG002 - the ids have no other name here
+        """The type of the ids."""
+        return [] if self.ids is None else [self.ids.type]
 
     def count(self) -> int:
         """The number of rows."""

@@ -12,19 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
-import pyarrow as pa
 from scipy.sparse import csr_array
 
 from adumbra.data.batch import Batch, Part, SetBatch
-from adumbra.data.files import file_kind, find_files
+from adumbra.data.files import file_kind, find_files, has_arrow, is_dataset
 from adumbra.errors import AdumbraError, InvalidInput, require, unreadable
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
-from adumbra.schema.schema import ItemSpec, Schema
+from adumbra.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from adumbra.data.csv_header import Header
+    from adumbra.data.split import Split, Watcher
 
-_READABLE = "give a path, a pandas, polars or pyarrow table, a numpy array or a scipy.sparse matrix"
+_READABLE = (
+    "give a path, a pandas, polars or pyarrow table, an Arrow dataset, a numpy array or a scipy.sparse "
+    "matrix"
+)
 
 
 @runtime_checkable
@@ -119,7 +121,11 @@ def _opened(data: object, schema: Schema) -> Source:
         return arrays.open_array(data, schema)
     if hasattr(data, "tocsr"):
         return arrays.open_sparse(data, schema)
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+    if is_dataset(data):
+        from adumbra.data.datasets import open_dataset  # noqa: PLC0415
+
+        return open_dataset(data, schema)
+    if has_arrow(data):
         return arrays.open_arrow(data, schema)
     raise InvalidInput(f"data of type {type(data).__name__}: cannot be read; {_READABLE}")
 
@@ -127,13 +133,13 @@ def _opened(data: object, schema: Schema) -> Source:
 def _open_files(paths: tuple[Path, ...], schema: Schema) -> Source:
     """Open files of one kind, as a table or as item sets."""
     kind = file_kind(paths)
-    if kind == "csv":
+    if kind in ("csv", "jsonl"):
         from adumbra.data.csv import open_csv  # noqa: PLC0415
+        from adumbra.data.jsonl import open_jsonl  # noqa: PLC0415
 
-        require(
-            schema.items is None, "items: CSV files hold no item sets; use Parquet list<int> or .dat"
-        )
-        return open_csv(paths, schema)
+        words = "CSV files" if kind == "csv" else "JSON lines"
+        require(schema.items is None, f"items: {words} hold no item sets; use Parquet list<int> or .dat")
+        return (open_csv if kind == "csv" else open_jsonl)(paths, schema)
     from adumbra.data import parquet, sets  # noqa: PLC0415
 
     if kind == "dat":
@@ -146,98 +152,6 @@ def _open_files(paths: tuple[Path, ...], schema: Schema) -> Source:
         person = schema.person.column if schema.person is not None else None
         sets.require_lists(schema.items, parquet.parquet_schema(path), f"data={path.name!r}", person)
     return sets.open_sets(sets.ParquetReader(paths, schema.items.column), schema)
-
-
-Fields = list[tuple[str, pa.DataType | None]]  # None: text whose type nobody declared
-
-
-def describe(
-    data: object, items: ItemSpec | None = None, *, header: bool = False
-) -> list[tuple[str, Fields]]:
-    """For each file (or the object): its name, column names and storage types, from metadata alone.
-
-    The first line of a CSV file is read only where the caller declares it public, by `header`.
-    """
-    from adumbra.data.csv_header import Header, read_header  # noqa: PLC0415
-
-    def declared_header(path: Path) -> Header:
-        rule = "the first line of a CSV file may be a row, and a row is never shown"
-        remedy = "give --header (header=True in Python) to declare that it holds public column names"
-        require(header, f"data={path.name!r}: {rule}; {remedy}, else write the schema by hand")
-        return read_header(path)
-
-    return _described(data, items, declared_header)
-
-
-def fields_by(data: object, schema: Schema) -> list[tuple[str, Fields]]:
-    """The same as the schema reads it: the names of a CSV file are public under `header = true` only."""
-    from adumbra.data.csv_header import table_header  # noqa: PLC0415
-
-    return _described(data, schema.items, lambda path: table_header(path, schema))
-
-
-def is_csv(data: object) -> bool:
-    """Whether this names CSV files, which have no types and, undeclared, no public names."""
-    return isinstance(data, str | Path) and file_kind(find_files(data)) == "csv"
-
-
-def _described(
-    data: object, items: ItemSpec | None, first_line: Callable[[Path], "Header"]
-) -> list[tuple[str, Fields]]:
-    """Names and storage types of each file or of the object."""
-    if not isinstance(data, str | Path):
-        from adumbra.data.arrays import arrow_table  # noqa: PLC0415
-        from adumbra.data.cells import CELLS  # noqa: PLC0415
-
-        has_names = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
-        require(has_names, f"data of type {type(data).__name__}: has no column names; give a table")
-        found = arrow_table(data, items).schema
-        return [("data", [(item.name, None if item.type == CELLS else item.type) for item in found])]
-    paths = find_files(data)
-    kind = file_kind(paths)
-    return [(f"data={path.name!r}", _file_fields(path, kind, first_line)) for path in paths]
-
-
-def _file_fields(path: Path, kind: str, first_line: Callable[[Path], "Header"]) -> Fields:
-    """Column names and storage types of one file."""
-    if kind == "dat":
-        return [("items", pa.list_(pa.int64()))]
-    if kind == "csv":
-        return [(name, None) for name in first_line(path).names]
-    from adumbra.data.parquet import parquet_schema  # noqa: PLC0415
-
-    return [(item.name, item.type) for item in parquet_schema(path)]
-
-
-def compare(data: object, schema: Schema) -> tuple[Schema, list[str]]:
-    """The schema expanded by the data's names, and all that does not fit in names and storage types."""
-    from adumbra.data.arrays import is_pandas  # noqa: PLC0415
-    from adumbra.data.csv_header import require_names  # noqa: PLC0415
-    from adumbra.data.files import column_mismatches  # noqa: PLC0415
-    from adumbra.data.sets import require_lists  # noqa: PLC0415
-
-    faults: list[str] = []
-    if is_csv(data):
-        try:
-            require_names(schema, "data")
-        except InvalidInput as problem:
-            return schema, [str(problem)]
-    for where, fields in fields_by(data, schema):
-        names = [name for name, _ in fields]
-        types = {name: pa.null() if storage is None else storage for name, storage in fields}
-        if schema.items is None and is_pandas(data):
-            types = dict.fromkeys(names, pa.null())  # its rows decide: no type is refused
-        try:
-            schema = schema.expand(names)
-            if schema.items is not None and not where.endswith(".dat'"):
-                person = schema.person.column if schema.person is not None else None
-                held = pa.schema([(name, types[name]) for name in names])
-                require_lists(schema.items, held, where, person)
-        except InvalidInput as problem:
-            faults.append(str(problem))
-            continue
-        faults += [f"{where}: {fault}" for fault in column_mismatches(schema, types, names)]
-    return schema, faults
 
 
 # A source that shows its quantised rows to a watcher during the first whole pass.
@@ -271,9 +185,9 @@ class WatchedSource(SourceView):
         """The source's own, with the number of rows where that is public."""
         return self._schema
 
-    def watch(self, see: Callable[[SeenRows], None]) -> None:
-        """Show the next whole pass to this watcher, whatever was seen before."""
-        self._see = see
+    def watch(self, see: Callable[[SeenRows], None], watcher: "Watcher | None" = None) -> None:
+        """Show the next whole pass to `see`, whatever was seen before; in parts to blank watchers."""
+        self._see, self.watcher = see, watcher
         self._seen = False
 
     @property
@@ -291,6 +205,18 @@ class WatchedSource(SourceView):
         for part in _readable(parts(self._source, rows, start, stop)):
             yield replace(part, read=partial(self._shown, part, self._see)) if watching else part
         self._seen = self._seen or watching
+
+    def split(self, rows: int, count: int, shares: int) -> "Split":
+        """Ranges of the source; each shows its rows to a watcher of its own if this pass is watched."""
+        from adumbra.data.split import split, split_watched  # noqa: PLC0415  (few engines divide rows)
+
+        if self._seen or self.watcher is None:
+            return split(self._source, rows, count, shares)
+        return split_watched(self._source, self.watcher, self._saw_all, rows, count, shares)
+
+    def _saw_all(self) -> None:
+        """A whole pass was watched, in parts."""
+        self._seen = True
 
     def _shown(self, part: Part, see: Callable[[SeenRows], None]) -> Batch | SetBatch:
         """Read a block and show it."""
@@ -375,6 +301,12 @@ class KeptSource(SourceView):
                 kept = {}  # blocks that are read from now on keep the old one, which goes with them
         if room >= 0:
             self._kept, self._asked = kept, (rows, count)
+
+    def split(self, rows: int, count: int, shares: int) -> "Split":
+        """Ranges of the source; whoever reads them keeps nothing."""
+        from adumbra.data.split import split  # noqa: PLC0415
+
+        return split(self._source, rows, count, shares)
 
 
 def _keep(part: Part, kept: dict[int, Batch | SetBatch], place: int) -> Batch | SetBatch:

@@ -5,7 +5,8 @@ from typing import Protocol, TypeVar
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.sources import Source
-from adumbra.numerics import NOISE_BLOCK, Lattice
+from adumbra.errors import Unsupported
+from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
 
 RowsT = TypeVar("RowsT")
@@ -31,10 +32,30 @@ class Engine(Protocol):
         *,
         stage: str,
     ) -> Lattice:
-        """The exact sum of a statistic over all prepared rows."""
+        """The exact sum of a statistic over all prepared rows, each at its weight (`add_rows`)."""
 
     def map_blocks(self, source: Source, function: Callable[[BatchT], T], *, stage: str) -> Iterator[T]:
         """The function of every noise block (4,096 rows by global row number), in row order."""
+
+
+def add_rows(statistic: Statistic[RowsT], total: Ints, rows: RowsT, weight: int) -> Ints:
+    """The total with the sum of some rows added, as often as each of them weighs."""
+    if weight == 1:
+        return statistic.add(total, rows)
+    total += weight * statistic.add(statistic.zero(), rows)
+    return total
+
+
+def summed(source: Source, statistic: Statistic[RowsT], total: Ints) -> Lattice:
+    """A total of rows at their weights, which are multiples of 2^-weight_bits."""
+    return Lattice(total, statistic.exponent - source.schema.weight_bits)
+
+
+def whole_rows(batch: BatchT) -> BatchT:
+    """The batch, for what takes rows one by one: rows at a part of their weight are refused."""
+    if batch.weight != 1:
+        raise Unsupported("bound=scale: rows at a part of their weight can be summed and nothing else")
+    return batch
 
 
 def block_rows(width: int) -> int:

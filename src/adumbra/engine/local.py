@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
+from itertools import groupby
 from queue import Empty, SimpleQueue
 from typing import TypeVar, cast
 
@@ -17,7 +18,17 @@ from threadpoolctl import ThreadpoolController
 
 from adumbra.data.batch import Batch, Part, SetBatch, join_sets
 from adumbra.data.sources import Source, parts
-from adumbra.engine.base import BLOCK_BYTES, BLOCK_ROWS, BatchT, Progress, block_rows, fold_rows
+from adumbra.engine.base import (
+    BLOCK_BYTES,
+    BLOCK_ROWS,
+    BatchT,
+    Progress,
+    add_rows,
+    block_rows,
+    fold_rows,
+    summed,
+    whole_rows,
+)
 from adumbra.errors import require
 from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
@@ -31,7 +42,7 @@ T = TypeVar("T")
 BlockT = TypeVar("BlockT", Batch, SetBatch, Part)
 
 
-def _silent(stage: str, done: int, total: int | None) -> None:
+def silent(stage: str, done: int, total: int | None) -> None:
     """Report nothing."""
 
 
@@ -43,7 +54,7 @@ class LocalEngine:
         *,
         threads: int | None = None,
         rows_per_block: int | None = None,
-        progress: Progress = _silent,
+        progress: Progress = silent,
     ) -> None:
         self.threads = threads or os.cpu_count() or 1
         require(self.threads >= 1, f"threads={threads}: must be at least 1")
@@ -71,21 +82,21 @@ class LocalEngine:
             except Empty:
                 total = statistic.zero()
             for piece in _summed_together([cast("BatchT", part.read()) for part in group]):
-                total = statistic.add(total, prepare(piece))
+                total = add_rows(statistic, total, prepare(piece), piece.weight)
             free.put(total)
 
-        for _ in self._run(source, add, stage, self.rows_per_block or _fold_rows(source)):
+        for _ in self._run(source, add, stage, self.rows_per_block or fold_rows_of(source)):
             pass
         total = statistic.zero()
         while not free.empty():
             total += free.get_nowait()
-        return Lattice(total, statistic.exponent)
+        return summed(source, statistic, total)
 
     def map_blocks(self, source: Source, function: Callable[[BatchT], T], *, stage: str) -> Iterator[T]:
         """Yield the function of each noise block in row order, a few I/O blocks ahead of the reader."""
 
         def apply(group: list[Part]) -> list[T]:
-            batches = (cast("BatchT", part.read()) for part in group)
+            batches = (whole_rows(cast("BatchT", part.read())) for part in group)
             return [function(piece) for batch in batches for piece in _pieces(batch)]
 
         rows = self.rows_per_block or block_rows(source.width)
@@ -125,7 +136,7 @@ class LocalEngine:
                     future.cancel()
 
 
-def _fold_rows(source: Source) -> int:
+def fold_rows_of(source: Source) -> int:
     """Rows per block of a fold; item sets of a wide universe are short."""
     return fold_rows(source.width) if source.schema.items is None else block_rows(source.width)
 
@@ -156,7 +167,8 @@ def grouped(batches: Iterable[BlockT], most: int, room: int = BLOCK_BYTES) -> It
 def _summed_together(group: list[BatchT]) -> Iterator[BatchT]:
     """What a statistic takes at once: noise blocks of a table; many short sets, to spare the calls."""
     if isinstance(group[0], SetBatch):
-        yield from map(join_sets, grouped(group, BLOCK_ROWS, JOINED_BYTES))
+        for _, equal in groupby(group, lambda batch: batch.weight):
+            yield from map(join_sets, grouped(equal, BLOCK_ROWS, JOINED_BYTES))
     else:
         for batch in group:
             yield from _pieces(batch)

@@ -5,16 +5,21 @@ An estimator is a thin face for arrays and notebooks. Without a ledger it keeps 
 search add up over its clones: tune on public data.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from adumbra.data.sources import Source, open_source
-from adumbra.errors import require
+from adumbra.errors import InvalidInput, VerificationFailed, require
 from adumbra.estimators._inputs import feature_names, read_bounds, read_relation, rows_of
+from adumbra.estimators._saving import Kept, read_estimator, write_estimator
 from adumbra.mechanisms.base import Config, Draft, Settled
+from adumbra.mechanisms.methods import method_of
 from adumbra.numerics import Array
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.relations import Neighbours, Unit
@@ -29,6 +34,7 @@ BUDGET = """
     included, and nothing else. A clone starts at nothing: `clone`, `cross_val_score` and `GridSearchCV`
     make clones, each of which pays, and their sum is shown nowhere. Tune on public data. To have spends
     added up and refused across objects, processes and days, use `adumbra.release` with a ledger.
+    `save(path)` writes what was released, with `guarantee_`, and `load(path)` reads it back.
     """
 
 
@@ -49,6 +55,67 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         tags.non_deterministic = True
         tags.input_tags.allow_nan = True
         return tags
+
+    def _config(self) -> Config:
+        """The method's config, from the keywords of the constructor."""
+        raise NotImplementedError
+
+    def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:
+        """Set the fitted attributes from what was released."""
+        raise NotImplementedError
+
+    def _note(
+        self, settled: Settled[Any, Any], arrays: Mapping[str, NDArray[Any]], **facts: object
+    ) -> None:
+        """Keep what was released, for use and for `save`."""
+        params = dict(self.get_params(deep=False))
+        self._kept = Kept(params=params, schema=settled.schema, arrays=dict(arrays), facts=facts)
+        self._keep(self._kept, settled)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write what was released and its guarantee to one new safetensors file; costs nothing.
+
+        Parameters
+        ----------
+        path : the file to write
+        force : whether to replace a file that exists
+        """
+        kept: Kept | None = getattr(self, "_kept", None)
+        if kept is None:
+            raise InvalidInput(
+                f"save: this {type(self).__name__} has released nothing yet; fit it first"
+            )
+        names = getattr(self, "feature_names_in_", None)
+        said = {
+            "features": [self.n_features_in_, None if names is None else names.tolist()],
+            "guarantee": self.guarantee_.to_dict(),
+        }
+        write_estimator(Path(path), type(self).__name__, kept, said, force=force)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """An estimator as `save` wrote it: it can do all that costs nothing, and a further fit adds up.
+
+        Raises
+        ------
+        InvalidInput for a file of another class, VerificationFailed for one that was changed.
+        """
+        kept, header = read_estimator(Path(path), cls.__name__)
+        try:
+            made = cls(**kept.params)
+            settled = method_of(made._config()).settle(made._config(), kept.schema)
+            width, names = header["features"]
+            made.n_features_in_ = int(width)
+            if names is not None:
+                made.feature_names_in_ = np.array(names, dtype=object)
+            made.guarantee_ = PrivacyGuarantee.from_dict(header["guarantee"])
+            made._kept = kept
+            made._keep(kept, settled)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            raise VerificationFailed(
+                f"{path}: its parts do not fit together; fit and save again"
+            ) from None
+        return made
 
     def _pay_and_draw(self, source: Source, config: Config) -> tuple[Settled[Any, Any], Draft]:
         """Charge an account in memory, draw, and add this fit to the object's guarantee."""

@@ -6,7 +6,7 @@ is a release and is charged to `guarantee_`; `sample` reads the released synopsi
 """
 
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
+from adumbra.estimators._saving import Kept, column_table, column_values
+from adumbra.mechanisms.base import Settled
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.mechanisms.lda.release import greedy_targets
 from adumbra.mechanisms.pca.config import PCAConfig
@@ -100,7 +102,20 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
     def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Release the synopsis (and rows, unless output="sample"), kept as `released_`."""
         source = self._source(X)
-        config = PCAConfig(
+        settled, draft = self._pay_and_draw(source, self._config())
+        self._note_features(X if self.schema is None else None, len(source.schema.columns))
+        arrays, columns = dict(draft.arrays), []
+        if self.output == "rows":
+            table = draft.table()
+            columns = table.column_names
+            arrays["released"] = column_values(table, source.schema)
+        self._note(
+            settled, arrays, scales={one.purpose: one.scale for one in draft.noise}, columns=columns
+        )
+        return self
+
+    def _config(self) -> PCAConfig:
+        return PCAConfig(
             n_components=self.n_components,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -109,15 +124,18 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
             shrink=self.shrink,
             synthetic_rows=1 if self.output == "sample" else None,
         )
-        _, draft = self._pay_and_draw(source, config)
-        self.layout_ = Layout(replace(source.schema, label=None))
-        self._note_features(X if self.schema is None else None, len(source.schema.columns))
-        self.mean_ = np.asarray(draft.arrays["mean"], dtype=np.float64)
-        self.components_ = np.asarray(draft.arrays["components"], dtype=np.float64)
-        self.explained_variance_ = np.asarray(draft.arrays["variances"], dtype=np.float64)
-        self.noise_scales_ = {noise.purpose: noise.scale for noise in draft.noise}
-        self.released_ = self._shown(draft.table()) if self.output == "rows" else None
-        return self
+
+    def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:
+        self.layout_ = Layout(replace(settled.schema, label=None))
+        self.mean_, self.components_, self.explained_variance_ = (
+            np.asarray(kept.arrays[name], dtype=np.float64)
+            for name in ("mean", "components", "variances")
+        )
+        self.noise_scales_ = dict(kept.facts["scales"])
+        self.released_ = None
+        if self.output == "rows":
+            values = kept.arrays["released"]
+            self.released_ = self._shown(column_table(values, settled.schema, kept.facts["columns"]))
 
     def fit_transform(self, X: object, y: object = None) -> pa.Table | Array:  # noqa: ARG002
         """Release the rows of X, one released row for each."""
@@ -193,18 +211,23 @@ class LDAPublisher(_Publisher):
     def fit(self, X: object, y: ArrayLike | None = None) -> Self:
         """Release class means, pooled second moment and class shares."""
         source = self._source(X, y)
-        config = LDAConfig(epsilon=self.epsilon, delta=self.delta, loss=self.loss, synthetic_rows=1)
-        settled, draft = self._pay_and_draw(source, config)
-        self.layout_ = Layout(source.schema)
+        settled, draft = self._pay_and_draw(source, self._config())
         self._note_features(X if self.schema is None else None, len(source.schema.columns) - 1)
-        arrays = {name: np.asarray(array, dtype=np.float64) for name, array in draft.arrays.items()}
+        self._note(settled, draft.arrays)
+        return self
+
+    def _config(self) -> LDAConfig:
+        return LDAConfig(epsilon=self.epsilon, delta=self.delta, loss=self.loss, synthetic_rows=1)
+
+    def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:
+        self.layout_ = Layout(settled.schema)
+        arrays = {name: np.asarray(array, dtype=np.float64) for name, array in kept.arrays.items()}
         self.moments_ = ClassMoments(
             arrays["class_shares"], arrays["class_means"], arrays["second_moment"]
         )
         self.class_shares_, self.class_means_ = self.moments_.shares, self.moments_.means
         self.covariance_ = self.moments_.within()
         self.noise_scale_ = settled.plan.noise[0].scale
-        return self
 
     def sample(self, n_samples: int) -> pa.Table | tuple[Array, Array]:
         """Synthetic rows: a table, or (X, y) for arrays; the same rows for the same number."""

@@ -15,7 +15,10 @@ from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput
 from adumbra.estimators._base import TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
+from adumbra.estimators._saving import Kept
+from adumbra.mechanisms.base import Settled
 from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.plan import Parts
 from adumbra.mechanisms.moments.release import model_of
 from adumbra.numerics import Array
 from adumbra.postprocess.moments.conditional import synthesize_where
@@ -101,7 +104,13 @@ class MomentsSynthesizer(TableEstimator):
         InvalidInput, before anything is paid.
         """
         source = self._source(X, y)
-        config = MomentsConfig(
+        settled, draft = self._pay_and_draw(source, self._config())
+        self._note(settled, draft.arrays, rows=source.public_rows(), has_labels=y is not None)
+        self._note_features(X if self.schema is None else None, len(self.model_.design.features))
+        return self
+
+    def _config(self) -> MomentsConfig:
+        return MomentsConfig(
             epsilon=self.epsilon,
             delta=self.delta,
             synthetic_rows=1,  # rows are drawn by `sample`, from the released arrays
@@ -111,14 +120,13 @@ class MomentsSynthesizer(TableEstimator):
             numbers=self.numbers,
             sample_seed=self.sample_seed,
         )
-        settled, draft = self._pay_and_draw(source, config)
-        self.n_rows_ = source.public_rows()
-        arrays = {name: np.asarray(value, np.float64) for name, value in draft.arrays.items()}
+
+    def _keep(self, kept: Kept, settled: Settled[MomentsConfig, Parts]) -> None:
+        arrays = {name: np.asarray(value, np.float64) for name, value in kept.arrays.items()}
         self.model_: MomentsModel = model_of(settled, arrays)
-        self._note_features(X if self.schema is None else None, len(self.model_.design.features))
         self.rank_ = self.model_.rank
-        self._has_labels = y is not None
-        return self
+        self.n_rows_: int | None = kept.facts["rows"]
+        self._has_labels = bool(kept.facts["has_labels"])
 
     def sample(
         self,

@@ -7,7 +7,7 @@ given and are charged to `guarantee_`.
 """
 
 import warnings
-from typing import Literal, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,8 @@ from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, PrivacyCostWarning, require
 from adumbra.estimators._base import PrivateEstimator, numeric_schema
 from adumbra.estimators._inputs import Bounds, as_numbers
+from adumbra.estimators._saving import Kept
+from adumbra.mechanisms.base import Settled
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.plan import public_projection
 from adumbra.mechanisms.projection.rows import row_space
@@ -93,13 +95,19 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEsti
         facts = draft.facts["distances"]
         if not isinstance(facts, dict):
             raise InvalidInput("distances: absent from the draft")
-        model = DistanceModel.from_facts(facts)
         parts = [np.column_stack(batch.columns) for batch in draft.pending["data"].batches]
-        self.noise_scale_ = (draft.noise or settled.plan.noise)[0].scale * model.unit
+        scale = (draft.noise or settled.plan.noise)[0].scale
+        self._note(settled, {"released": np.concatenate(parts)}, distances=facts, scale=scale)
+        return self.released_
+
+    def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:
+        model = DistanceModel.from_facts(kept.facts["distances"])
+        self.noise_scale_ = float(kept.facts["scale"]) * model.unit
         # In encoded units the model's own unit is 1: the noise is scaled instead of every distance.
         self.distance_model_ = model.in_encoded_units()
-        self.released_ = np.concatenate(parts) * model.unit
-        return self.released_
+        self.released_ = np.asarray(kept.arrays["released"], np.float64) * model.unit
+        self._n_features_out = settled.config.n_components
+        self._note_matrix(settled.schema)
 
     def _schema(self, width: int) -> Schema:
         require(self.unit in ("row", "element"), f"unit={self.unit}: must be 'row' or 'element'")

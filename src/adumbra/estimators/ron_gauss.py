@@ -5,7 +5,7 @@ matrix and mean (it touches nothing private and costs nothing), `inverse_transfo
 """
 
 from numbers import Real
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,8 @@ from adumbra.estimators._inputs import (
     read_relation,
     rows_of,
 )
+from adumbra.estimators._saving import Kept
+from adumbra.mechanisms.base import Settled
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.numerics import Array
 from adumbra.postprocess.matrices import conditional_sizes, sample_gaussian
@@ -48,7 +50,11 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
     mode : "unsupervised", "supervised" (a numeric target) or "gmm" (one Gaussian per class)
     centring : "private" pays for a mean, "public" takes the middle of the bounds
     covariance : of "gmm": "class", "tied", "sphere", or "auto" by a public rule
+    rescale : after centring, "clip" long rows, or "normalise" all to length 1 as the paper does
     unit_rows : scale every row to length 1 first, as the paper does
+    mean_share : share of the budget for the mean; by default a public rule
+    clip_factor : centred rows are clipped at this times their noisy root mean square
+    clip_tail : expected share of rows that the clip after the projection shortens
     bounds : (lower, upper), two numbers or two lists with one for each column; declared from public
         knowledge, never taken from X
     classes : mode "gmm": the public list of classes
@@ -81,7 +87,11 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         mode: Mode = "unsupervised",
         centring: Literal["private", "public"] = "private",
         covariance: Literal["auto", "class", "tied", "sphere"] = "auto",
+        rescale: Literal["clip", "normalise"] = "clip",
         unit_rows: bool = False,
+        mean_share: float | None = None,
+        clip_factor: float = 1.0,
+        clip_tail: float = 1e-3,
         bounds: Bounds | None = None,
         classes: ArrayLike | None = None,
         y_bound: float | None = None,
@@ -97,7 +107,11 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         self.mode = mode
         self.centring = centring
         self.covariance = covariance
+        self.rescale = rescale
         self.unit_rows = unit_rows
+        self.mean_share = mean_share
+        self.clip_factor = clip_factor
+        self.clip_tail = clip_tail
         self.bounds = bounds
         self.classes = classes
         self.y_bound = y_bound
@@ -125,30 +139,39 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         schema = self._schema(values.shape)
         if self.mode != "unsupervised":
             values = np.column_stack([values, self._label_codes(y, len(values))])
-        config = RONGaussConfig(
+        settled, draft = self._pay_and_draw(open_source(values, schema), self._config())
+        self._note_features(X, schema.width - (self.mode != "unsupervised"))
+        self._note(settled, draft.arrays)
+        return self
+
+    def _config(self) -> RONGaussConfig:
+        return RONGaussConfig(
             epsilon=self.epsilon,
             delta=self.delta,
             n_components=self.n_components,
             mode=self.mode,
             centring=self.centring,
             covariance=self.covariance,
+            rescale=self.rescale,
             unit_rows=self.unit_rows,
+            mean_share=self.mean_share,
+            clip_factor=self.clip_factor,
+            clip_tail=self.clip_tail,
             output="columns" if self.reconstruct else "projected",
             row_norm=self.row_norm,
             expected_rows=self.expected_rows,
             matrix_seed=self.matrix_seed,
             synthetic_rows=1,
         )
-        _, draft = self._pay_and_draw(open_source(values, schema), config)
-        arrays = {name: np.asarray(array, dtype=np.float64) for name, array in draft.arrays.items()}
-        self._note_features(X, schema.width - (self.mode != "unsupervised"))
+
+    def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:  # noqa: ARG002  (as the others)
+        arrays = {name: np.asarray(array, dtype=np.float64) for name, array in kept.arrays.items()}
         self.components_ = arrays["projection"]
         self._n_features_out = self.components_.shape[1]
         self.row_norm_ = float(arrays["row_norm"][0])
         self.centres_, self.counts_ = arrays["centres"], arrays["counts"]
         self.mean_ = arrays["means"]
         self.covariance_ = arrays["covariances"]
-        return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:  # noqa: ARG002
         """Refused: it would hand out the private rows themselves, projected and without noise."""

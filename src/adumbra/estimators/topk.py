@@ -16,6 +16,8 @@ from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import PrivateEstimator
 from adumbra.estimators._inputs import as_numbers, is_table, read_count, read_relation
+from adumbra.estimators._saving import Kept
+from adumbra.mechanisms.base import Settled
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.numerics import Array, Ints
 from adumbra.relations import Unit
@@ -84,7 +86,14 @@ class TopKColumns(PrivateEstimator):
 
     def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002  (scikit-learn's signature)
         """Release the top columns of X."""
-        config = TopKConfig(
+        settled, draft = self._pay_and_draw(self._source(X), self._config())
+        table = draft.tables["data"]
+        shown = [name for name in ("item", "count", "standard_error") if name in table.column_names]
+        self._note(settled, {name: table[name].to_numpy() for name in shown})
+        return self
+
+    def _config(self) -> TopKConfig:
+        return TopKConfig(
             k=self.k,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -92,13 +101,11 @@ class TopKColumns(PrivateEstimator):
             length=self.length,
             max_length=self.max_length,
         )
-        _, draft = self._pay_and_draw(self._source(X), config)
-        table = draft.tables["data"]
-        self.columns_ = table["item"].to_numpy()
-        if "count" in table.column_names:
-            self.counts_ = table["count"].to_numpy()
-            self.standard_errors_ = table["standard_error"].to_numpy()
-        return self
+
+    def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:  # noqa: ARG002  (as the others)
+        self.columns_ = kept.arrays["item"]
+        if "count" in kept.arrays:
+            self.counts_, self.standard_errors_ = kept.arrays["count"], kept.arrays["standard_error"]
 
     def _source(self, x: object) -> Source:
         """Item sets of a matrix, or of lists over a declared number of columns."""

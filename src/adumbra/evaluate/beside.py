@@ -13,13 +13,14 @@ from adumbra.schema.schema import Kind, Schema
 
 JUDGED_ROWS = 20_000
 SDTYPES = {Kind.NUMBER: "numerical", Kind.INTEGER: "numerical", Kind.BOOLEAN: "boolean"}
+SDTYPES |= {Kind.DATE: "datetime", Kind.DATETIME: "datetime"}
 
 
 def sdmetrics_quality(schema: Schema, real: Array, released: list[Array]) -> dict[str, object]:
     """The overall score and its properties for each release, or why there are none."""
     try:
         version = importlib.metadata.version("sdmetrics")
-        from sdmetrics.reports.single_table import QualityReport  # type: ignore[import-not-found] # noqa: PLC0415
+        from sdmetrics.reports.single_table import QualityReport  # noqa: PLC0415
     except (ImportError, importlib.metadata.PackageNotFoundError):
         return {
             "version": None,

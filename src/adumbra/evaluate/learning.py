@@ -53,7 +53,7 @@ def classify(
 ) -> dict[str, object] | None:
     """Scores of every model after each table; None without a label that is a category."""
     index = schema.label_index
-    if index is None or schema.columns[index].is_numeric:
+    if index is None or schema.columns[index].kind.has_bounds:
         return None
     models: dict[str, object] = {}
     for name, (is_design, make) in CLASSIFIERS.items():
@@ -93,7 +93,7 @@ def clusters(schema: Schema, tables: Tables, test: Array, most: int, say: Said) 
     """Distances of real rows to the centres of each table, over those of the real ones."""
     label = schema.label_index
     kind = None if label is None else schema.columns[label]
-    count = CLUSTERS if kind is None or kind.is_numeric else max(kind.levels, 2)
+    count = CLUSTERS if kind is None or kind.kind.has_bounds else max(kind.levels, 2)
     plain = _plain(schema, None)
     real = filled(schema, tables[0], tables[0])
     judged = design_matrix(filled(schema, test[:most], tables[0]), plain, real)
@@ -142,7 +142,7 @@ def _task(
 def _number_to_predict(schema: Schema, real: Array, most: int) -> int | None:
     """A numeric label; else the number that all others explain best (by the inverse covariance)."""
     label = schema.label_index
-    if label is not None and schema.columns[label].is_numeric:
+    if label is not None and schema.columns[label].kind.has_bounds:
         return label
     numbers = [at for at, column in enumerate(schema.columns) if column.is_numeric]
     if len(numbers) < 2:

@@ -136,7 +136,7 @@ def rare_levels(
     """Levels that few real rows have, with their shares in each release; the rarest first."""
     found: list[dict[str, object]] = []
     for at, column in enumerate(schema.columns):
-        if column.is_numeric:
+        if column.is_numeric:  # its bins are no levels
             continue
         for code in np.flatnonzero((real[at] > 0) & (real[at] < RARE)):
             shares = [float(histogram[at][code]) for histogram in released]

@@ -57,16 +57,41 @@ def _smallest(kept: Array, marks: Array) -> tuple[Array, Array]:
 
 def released_table(release: Release, schema: Schema, name: str) -> pa.Table:
     """The main table of a release that has the declared columns; others have no rows to compare."""
+    absent = sorted(set(schema.names) ^ set(release.schema.names))
+    require(
+        not absent,
+        f"{name}: column {absent[:1]} is in the release or in the schema, not in both; leave --schema "
+        "out, or give the one that the release was made with",
+    )
     main = release.card["contents"]["main"]
     contents = release.card["contents"]["tables"]
     columns = [] if main is None else [name for name, _ in contents[main]["columns"]]
     if set(columns) - {one.name for one in schema.derived} != set(schema.names):
-        method = release.card["method"]["name"]
-        raise Unsupported(
-            f"{name}: {method} releases no rows of the declared columns, so nothing can be compared; "
-            "evaluate a release of moments, ron-gauss, lda or pca"
-        )
+        raise Unsupported(f"{name}: {_instead(release)}")
     return release.data
+
+
+def _instead(release: Release) -> str:
+    """Why a release has no rows to compare, and where its errors are said."""
+    method = release.card["method"]["name"].split(" ", maxsplit=1)[0]
+    if method == "answers":
+        return "answers releases sums, not rows; `adumbra ask` gives its answers, each with an error bar"
+    if method == "top-k":
+        return "top-k releases counts, not rows; each count has its standard error beside it"
+    if method in {"dppro", "jl-laplace"}:
+        return (
+            f"{method} releases projected rows, which have none of the declared columns; its card and "
+            "`squared_distances` give the error of distances"
+        )
+    if release.schema.items is not None:
+        return (
+            f"{method} of item sets releases sets, and an evaluation compares columns; its card gives "
+            "the frequent items with their noise"
+        )
+    return (
+        f"{method} has released projected rows, which have none of the declared columns; evaluate a "
+        "release with output='columns'"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

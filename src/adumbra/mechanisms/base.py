@@ -11,6 +11,7 @@ that would overflow after the charge is refused before.
 import html
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Generic, Protocol, TypeVar
@@ -21,10 +22,11 @@ from numpy.typing import NDArray
 
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
-from adumbra.errors import require
+from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms.sizes import MOST_ROWS, Size
 from adumbra.numerics import grid_exponent, product_upper, sum_upper
 from adumbra.postprocess.pictures import Pictures
+from adumbra.privacy._laws import MAX_SCALE
 from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -33,6 +35,14 @@ from adumbra.schema.schema import Schema
 
 # The finest grid, relative to the noise, on which a value still needs only one random word a number.
 NOISE_BITS = 24
+
+ROWS_OF_A_PERSON = (1, 2, 4, 8, 16, 32, 64)  # bounds whose noise a plan of persons shows
+
+# What a row of a synthesizer is, for its page.
+SYNTHETIC = (
+    "Synthetic rows, drawn from noisy statistics. No row belongs to a person; one can look like "
+    "somebody's by chance."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +100,13 @@ def person_notes(schema: Schema) -> tuple[str, ...]:
     curve = ", ".join(f"{other} rows {other / most:.3g} times" for other in others)
     dropped = "dropped" if without == "drop" else "those of one person"
     used = f"At most {most} rows of each person are used (max_rows_per_person)"
-    price = f"noise grows about in proportion to that number ({curve} this noise)"
     cut = "Rows above it are not used; how many there are is private"
+    if schema.weight_bits:
+        used = f"The rows of each person weigh at most {most} together (max_rows_per_person)"
+        cut = (
+            f"Of a person with more rows each weighs less; at most {most << schema.weight_bits} are used"
+        )
+    price = f"noise grows about in proportion to that number ({curve} this noise)"
     return f"{used}; {price}. {cut}.", f"Rows without an id are {dropped}."
 
 
@@ -183,6 +198,23 @@ class Method(Generic[ConfigT, PartsT]):
     data: str  # what it takes: "tables", "item sets"
     neighbours: str  # which relations it has a proof for
     pictures: Callable[[Settled[ConfigT, PartsT], Published], Pictures] | None = None  # for its page
+    words: Callable[[Settled[ConfigT, PartsT], Published], Mapping[str, str]] | None = None  # likewise
+
+
+def plan_of(method: Method[ConfigT, PartsT], config: ConfigT, schema: Schema) -> Plan:
+    """The method's plan; of persons, with the noise for other bounds of their rows in its details."""
+    planned = method.settle(config, schema).plan
+    if schema.person is None:
+        return planned
+    curve: list[dict[str, object]] = []
+    for most in sorted({*ROWS_OF_A_PERSON, schema.person.max_rows}):
+        other = replace(schema, person=replace(schema.person, max_rows=most))
+        with suppress(InvalidInput):  # a bound that the method refuses is no choice
+            noise = method.settle(config, other).plan.noise
+            curve.append({
+                "max_rows_per_person": most, "noise": {one.purpose: one.scale for one in noise}
+            })  # fmt: skip
+    return replace(planned, details={**planned.details, "noise_by_rows_per_person": curve})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +243,8 @@ def calibrate_gaussian(  # noqa: PLR0913 - each keyword is one public number
     no table, however large, is refused after it was paid for.
     """
     grid = max(exponent, grid_exponent(gaussian_sigma(l2, mu), bits), _coarsest(largest, exponent))
+    if grid > exponent:
+        require_steps(bits, rounding, mu)
     extra = product_upper(2.0**grid, rounding) if grid > exponent else 0.0
     sensitivity = sum_upper(l2, extra)
     return Calibrated(scale=gaussian_sigma(sensitivity, mu), sensitivity=sensitivity, exponent=grid)
@@ -227,9 +261,23 @@ def calibrate_laplace(  # noqa: PLR0913 - as above
 ) -> Calibrated:
     """The Laplace scale for pure epsilon; `rounding` is the L1 norm of one unit in every coordinate."""
     grid = max(exponent, grid_exponent(laplace_scale(l1, epsilon), bits), _coarsest(largest, exponent))
+    if grid > exponent:
+        require_steps(bits, rounding, epsilon)
     extra = product_upper(2.0**grid, rounding) if grid > exponent else 0.0
     sensitivity = sum_upper(l1, extra)
     return Calibrated(scale=laplace_scale(sensitivity, epsilon), sensitivity=sensitivity, exponent=grid)
+
+
+def require_steps(bits: int, rounding: float, amount: float) -> None:
+    """Refuse a budget whose noise is wider, in steps of its grid, than can be drawn.
+
+    Without the rounding it is below 2^(bits + 1) steps, and the rounding adds rounding / amount.
+    """
+    require(
+        2.0 ** (bits + 1) + rounding / amount <= MAX_SCALE,
+        f"epsilon: too small; one statistic of the release would get {amount:.2g} of it, all noise; "
+        "raise epsilon or that statistic's share, or release fewer columns",
+    )
 
 
 def _coarsest(largest: float, exponent: int) -> int:

@@ -9,6 +9,11 @@ from adumbra.postprocess.matrices import noise_edge
 from adumbra.postprocess.pictures import Heat, Spectrum, heat_of, spectrum_of
 from adumbra.statistics.box_moments import Kind
 
+SUMS = {  # what the arrays that both release are
+    "noisy_sums": "Noisy sums of products of encoded columns; then sums and counts of rows.",
+    "rows": "The number of rows: public, or noisy.",
+}
+
 
 def moment_pictures(parts: MomentParts, published: Published) -> tuple[Heat | None, Spectrum | None]:
     """From the released sums, which hold second moments, sums and counts."""

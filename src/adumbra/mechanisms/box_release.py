@@ -37,6 +37,7 @@ from adumbra.statistics.box_moments import (
 from adumbra.statistics.moments import require_no_overflow
 
 PURPOSE = "moments"
+WEIGHTED = f"{PURPOSE}, of a column of weight 1"
 OTHER_KINDS = {Kind.CROSS: "products of two columns", Kind.TOTAL: "sums", Kind.COUNT: "counts"}
 LARGEST_BITS = 51  # a noised coordinate has at most 2^51 grid steps before the noise
 
@@ -51,9 +52,10 @@ class MomentNoise:
     scale: Calibrated
 
     def entry(self) -> Noise:
-        """The noise as the card prints it; if Gaussian, of a square of a number."""
+        """The noise as the card prints it; if Gaussian, of a square of a number (of weight 1)."""
+        gaussian = WEIGHTED if self.statistic.weights else f"{PURPOSE}, squares of a number"
         return Noise(
-            purpose=PURPOSE if self.is_pure else f"{PURPOSE}, squares of a number",
+            purpose=PURPOSE if self.is_pure else gaussian,
             distribution="laplace" if self.is_pure else "gaussian",
             scale=self.scale.scale,
             sensitivity=self.scale.sensitivity,
@@ -62,20 +64,22 @@ class MomentNoise:
 
     def other_entries(self) -> tuple[Noise, ...]:
         """Gaussian noise of the coordinates that get another scale in the same noise call."""
-        if self.is_pure:
+        if self.is_pure or self.statistic.weights:
             return ()
         first, factors = self.entry(), sigma_factors(self.statistic.shape)
-        released = set(self.statistic.coordinates(self.neighbours)[2].tolist())
+        counts = self.statistic.kind_counts(self.neighbours)
         return tuple(
             replace(first, purpose=f"{PURPOSE}, {name}", scale=float(first.scale * factors[kind]))
             for kind, name in OTHER_KINDS.items()
-            if kind in released
+            if counts[kind]
         )
 
     def deviation(self, kind: Kind) -> float:
         """The standard deviation of the noise of one kind of coordinate."""
         if self.is_pure:
             return float(self.scale.scale * np.sqrt(2.0))
+        if self.statistic.weights:  # at most: no column weighs less than 1
+            return self.scale.scale * (1.0 if kind in (Kind.SQUARE, Kind.COUNT) else float(np.sqrt(0.5)))
         return float(self.scale.scale * sigma_factors(self.statistic.shape)[kind])
 
 
@@ -111,21 +115,28 @@ def require_rows_unit(schema: Schema, method: str) -> None:
         raise Unsupported(f"unit={schema.unit}: {method} sums whole rows; declare unit='row'")
 
 
-def calibrate_moments(
-    schema: Schema, encoder: Encoder, amount: float, *, is_pure: bool, classes: int
+def calibrate_moments(  # noqa: PLR0913 - each keyword is one public number
+    schema: Schema,
+    encoder: Encoder,
+    amount: float,
+    *,
+    is_pure: bool,
+    classes: int,
+    weights: tuple[int, ...] = (),
 ) -> MomentNoise:
-    """Noise for epsilon = amount (pure) or mu = amount.
+    """Noise for epsilon = amount (pure) or mu = amount; weights say which columns get less of it.
 
     The value may be rounded to 2**floor first, so that no coordinate exceeds 2^51 steps however many
     rows the schema allows; that rounding is in the sensitivity.
     """
     require_no_overflow(ONE**2, schema.row_limit)
-    statistic = BoxMoments(shape_of(encoder, classes=classes))
+    statistic = BoxMoments(shape_of(encoder, classes=classes), weights=() if is_pure else weights)
     bound = reach_sensitivity(statistic.sensitivity, schema.reach)
     rounding = statistic.roundings(schema.neighbours)
-    floor = max(statistic.exponent, schema.row_limit.bit_length() - LARGEST_BITS)
+    finest = statistic.exponent - schema.weight_bits
+    floor = max(finest, schema.row_limit.bit_length() - LARGEST_BITS)
     change, unit = (bound.l1, rounding[0]) if is_pure else (bound.l2, rounding[1])
-    if floor > statistic.exponent:
+    if floor > finest:
         change = sum_upper(change, product_upper(2.0**floor, unit))
     calibrate = calibrate_laplace if is_pure else calibrate_gaussian
     scale = calibrate(change, amount, exponent=floor, rounding=unit)
@@ -149,7 +160,7 @@ def draw_moments(
     if noise.is_pure:
         noisy = add_laplace(ready, noise.scale.scale, key)
     else:
-        noisy = add_gaussian(ready, noise.scale.scale * sigma_factors(shape)[places[2]], key)
+        noisy = add_gaussian(ready, noise.scale.scale * statistic.factors(places), key)
     matrix = complete(noisy.to_float(), places, shape)
     counts = np.arange(shape.width, shape.size)
     if noise.neighbours.rows_are_public:  # every row has one class column, so their sum is n itself

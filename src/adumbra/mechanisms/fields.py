@@ -29,6 +29,7 @@ EXPECTED_ROWS = "Public guess of the number of rows, where the schema declares n
 LARGEST = 2**53  # of a whole number in a card or in the ledger's log
 MOST_SYNTHETIC = 10**9  # rows that a release may be asked to draw
 
+TEXTS = tuple[str, ...]  # several texts, such as names of columns
 WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
 
 
@@ -44,7 +45,8 @@ def settle_fields(config: object) -> None:
         if (value is None or isinstance(value, str)) and value in kinds:
             continue
         plain = [kind for kind in kinds if isinstance(kind, type)]
-        object.__setattr__(config, name, _settled(name, value, plain, kinds))
+        settled = _texts(name, value) if TEXTS in kinds else _settled(name, value, plain, kinds)
+        object.__setattr__(config, name, settled)
 
 
 def config_facts(config: Any) -> dict[str, object]:  # noqa: ANN401  (any dataclass)
@@ -84,6 +86,13 @@ def unused_guess(config: Any, rows: int | None) -> tuple[str, ...]:  # noqa: ANN
     if rows is None or config.expected_rows is None:
         return ()
     return (f"expected_rows={config.expected_rows} is not used: the number of rows is public ({rows}).",)
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    """Several texts, as a tuple; a card holds a list of them."""
+    is_listed = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    require(is_listed, f"{name}={value!r}: must be a list of texts")
+    return tuple(value) if isinstance(value, list | tuple) else ()
 
 
 def _settled(name: str, value: object, plain: list[type], kinds: tuple[object, ...]) -> object:

@@ -32,7 +32,7 @@ SERVED_BY: dict[Goal, tuple[str, ...]] = {  # the methods that can serve a goal 
     Goal.CLUSTERS: ("ron-gauss", "moments", "pca", "dppro", "jl-laplace"),
     Goal.CLASSIFY: ("moments", "lda", "ron-gauss"),
     Goal.REGRESS: ("ron-gauss", "moments", "pca"),
-    Goal.ANSWERS: ("moments", "lda", "pca"),
+    Goal.ANSWERS: ("answers", "moments", "lda", "pca"),
     Goal.TOP_K: ("top-k",),
 }
 
@@ -102,17 +102,17 @@ def _clusters(schema: Schema, delta: float | None) -> Choice:
     if schema.items is not None or schema.unit is Unit.ELEMENT:
         return _distances(schema, delta)
     if all(column.is_numeric for column in _columns(schema)):
-        return Choice(
-            "ron-gauss", "all columns are numbers, and it models the directions that vary most"
-        )
-    return Choice("moments", "the table has categories, which ron-gauss keeps worse")
+        return Choice("ron-gauss", "all columns are numbers, and its paper is about groups of such rows")
+    return Choice("moments", "the table has categories, which ron-gauss reads as numbers")
 
 
 def _classify(schema: Schema, _delta: float | None) -> Choice:
     label = _label(schema)
     remedy = "declare a label of classes in [table], or choose another goal"
-    require(label is not None and not label.is_numeric, f"goal=classify: there is none; {remedy}")
-    return Choice("moments", "of the methods with classes it learned best on every table we measured")
+    require(label is not None and not label.kind.has_bounds, f"goal=classify: there is none; {remedy}")
+    return Choice(
+        "moments", "of the methods with classes none learned better on a table that we measured"
+    )
 
 
 def _regress(schema: Schema, _delta: float | None) -> Choice:
@@ -121,14 +121,16 @@ def _regress(schema: Schema, _delta: float | None) -> Choice:
         any(column.is_numeric for column in columns),
         "goal=regress: no column is a number; declare one, or choose another goal",
     )
-    if label is not None and label.is_numeric and all(column.is_numeric for column in columns):
+    if label is not None and label.kind.has_bounds and all(column.is_numeric for column in columns):
         return Choice("ron-gauss", "the label is a number, and it models the slopes towards it")
     return Choice("moments", "it keeps the covariance of all columns, so any number can be learned")
 
 
 def _answers(schema: Schema, _delta: float | None) -> Choice:
     require(schema.items is None, "goal=answers: rows are item sets; choose goal top-k")
-    return Choice("moments", "it releases the counts of every column, with their noise")
+    if any(column.keeps_null for column in _columns(schema)):
+        return Choice("moments", "it counts missing numbers apart, with the counts of every column")
+    return Choice("answers", "its sums answer means, correlations and regressions, its counts quantiles")
 
 
 def _top_k(schema: Schema, _delta: float | None) -> Choice:

@@ -8,10 +8,12 @@ people and no part of the promise: a release that was paid for is published with
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from adumbra.errors import InvalidInput
+from adumbra.mechanisms.answers import ANSWERS
 from adumbra.mechanisms.base import Method, Published, Settled
 from adumbra.mechanisms.lda import LDA
 from adumbra.mechanisms.moments import MOMENTS
@@ -22,7 +24,7 @@ from adumbra.mechanisms.topk import TOP_K
 from adumbra.postprocess.pictures import NOTHING, Pictures
 from adumbra.release.artifact import Release
 
-METHODS: tuple[Method[Any, Any], ...] = (DPPRO, JL_LAPLACE, LDA, MOMENTS, PCA, RON_GAUSS, TOP_K)
+METHODS: tuple[Method[Any, Any], ...] = (ANSWERS, DPPRO, JL_LAPLACE, LDA, MOMENTS, PCA, RON_GAUSS, TOP_K)
 
 OLDER_NAMES = {  # of fields on cards that were made before 0.1
     "moments": {"sample_rows": "synthetic_rows", "rows_guess": "expected_rows"},
@@ -56,13 +58,16 @@ def config_of(name: str, facts: Mapping[str, Any]) -> Any:  # noqa: ANN401  (a c
 
 
 def pictures_of(method: Method[Any, Any], settled: Settled[Any, Any], published: Published) -> Pictures:
-    """What the method shows of released numbers; nothing where it fails, since it is paid for."""
-    if method.pictures is None:
-        return NOTHING
-    try:
-        return method.pictures(settled, published)
-    except Exception:  # noqa: BLE001 - see above; tests call `method.pictures` itself
-        return NOTHING
+    """What the method shows and says of released numbers; nothing where it fails: it is paid for."""
+    shown = NOTHING
+    if method.pictures is not None:
+        with suppress(Exception):  # see above; tests call `method.pictures` itself
+            shown = method.pictures(settled, published)
+    if method.words is None:
+        return shown
+    with suppress(Exception):
+        shown = replace(shown, words=method.words(settled, published))
+    return shown
 
 
 def pictures_of_release(release: Release) -> Pictures:

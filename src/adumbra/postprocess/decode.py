@@ -1,6 +1,6 @@
 """Encoded rows back to a table: the schema's own columns, names and types, whatever the floats.
 
-number   lower + (x + 1/2) (upper - lower), clipped to the bounds; integers rounded
+number   lower + (x + 1/2) (upper - lower), clipped to the bounds; integers, dates, ranks rounded
 category the level with the largest value of its group; a category of its own for missing is null
 label    class codes, or a numeric target of [-1, 1]
 """
@@ -79,7 +79,7 @@ def keep_orders(schema: Schema, numbers: dict[str, Array]) -> None:
 
 def _settled(column: Column, values: Array, rounding: np.ufunc) -> Array:
     """Values of another column as values of this one."""
-    whole = rounding(values) if column.kind is Kind.INTEGER else values
+    whole = rounding(values) if column.is_whole else values
     return np.asarray(np.clip(whole, *column.limits))
 
 
@@ -102,6 +102,9 @@ def arrow_type(column: Column) -> pa.DataType:
         Kind.INTEGER: pa.int64(),
         Kind.BOOLEAN: pa.bool_(),
         Kind.CATEGORY: pa.dictionary(pa.int32(), pa.string()),
+        Kind.ORDINAL: pa.dictionary(pa.int32(), pa.string()),
+        Kind.DATE: pa.date32(),
+        Kind.DATETIME: pa.timestamp("us"),
     }
     return kinds[column.kind]
 
@@ -132,11 +135,14 @@ def _label_array(layout: Layout, label: Column, labels: Ints | None, targets: Ar
 
 def _number_array(column: Column, values: Array) -> pa.Array:
     """Numbers in the column's storage type; null where the column keeps what is missing."""
-    return pa.array(
-        values.astype(np.int64) if column.kind is Kind.INTEGER else values,
-        type=arrow_type(column),
+    if column.kind is Kind.ORDINAL:
+        return _level_array(column, values.astype(np.int64))
+    width = np.int32 if column.kind is Kind.DATE else np.int64
+    plain = pa.array(
+        values.astype(width) if column.is_whole else values,
         mask=values == column.fill if column.keeps_null else None,
     )
+    return plain.cast(arrow_type(column)) if column.kind.is_time else plain
 
 
 def _level_array(column: Column, codes: Ints) -> pa.Array:

@@ -20,13 +20,13 @@ def derived_array(derived: Derived, sources: Sequence[tuple[Column, Array]]) -> 
     if derived.form == MAP:
         return _mapped(derived, *sources[0])
     if derived.form == CUT:
-        cells = np.searchsorted(np.asarray(derived.at, np.float64), sources[0][1], side="right")
+        cells = np.searchsorted(derived.points(sources[0][0]), sources[0][1], side="right")
         return _named(cells, derived.labels, missing) if derived.labels else _whole(cells, missing)
     times = derived.times or (1,) * len(sources)
     total = np.zeros(len(missing))
     for factor, (_, values) in zip(times, sources, strict=True):
         total += factor * np.where(missing, 0.0, values)
-    is_whole = all(c.kind is Kind.INTEGER for c, _ in sources) and all(f == int(f) for f in times)
+    is_whole = all(c.is_whole for c, _ in sources) and all(f == int(f) for f in times)
     return _whole(total, missing) if is_whole else pa.array(total, mask=missing)
 
 

@@ -2,7 +2,7 @@
 
 project      to the simplex: the nearest distribution in L2
 denoise      many columns with like cells: a common shape plus singular directions above the noise
-heard        cells that the noise alone does not explain; the others stay empty, or tails would fill
+heard        cells that the noise alone does not explain
 merge        neighbouring cells joined until each holds a share of the rows, rare levels joined to one
 fill         ranks to values: exactly the distribution's own share of rows in each cell
 """
@@ -30,17 +30,9 @@ def project_simplex(rows: Array, totals: Array | float = 1.0) -> Array:
     return np.asarray(np.maximum(table - level[:, None], 0.0)).reshape(np.shape(rows))
 
 
-def denoise_columns(histograms: list[Array], sigma: float) -> list[Array]:
-    """Histograms with the same number of cells, denoised together.
-
-    Few of a kind have no common shape: cells below sqrt(2 log cells) standard deviations, which is what
-    the loudest of so many noises shows, are emptied for good (minus infinity), or else generous bounds
-    would fill with noise. A pair of levels is left.
-    """
-    cleaned = [
-        np.where(heard(h[None], sigma, np.sqrt(2.0 * np.log(len(h)))), h, -np.inf) if len(h) > 2 else h
-        for h in histograms
-    ]
+def denoise_columns(histograms: list[Array], sigma: float) -> list[Array | None]:
+    """Histograms with the same number of cells, denoised together; None for those with too few alike."""
+    cleaned: list[Array | None] = [None] * len(histograms)
     sizes = np.array([len(histogram) for histogram in histograms])
     for size in np.unique(sizes):
         places = np.flatnonzero(sizes == size)

@@ -5,7 +5,7 @@ beside a value is the card's: 95 of 100 noise values lie within a `reach`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,6 +31,7 @@ class Histogram:
     levels: tuple[str, ...] = ()  # names of the cells; empty for a number
     limits: tuple[float, float] = (0.0, 1.0)  # of a number
     missing: float | None = None  # the share of missing values, where they are kept
+    ends: tuple[str, str] | None = None  # the limits in words, where they are no plain numbers
 
     @property
     def contrast(self) -> float:
@@ -111,6 +112,7 @@ class Pictures:
     curve: Curve | None = None
     directions: tuple[Direction, ...] = ()
     directions_are: str = ""  # one sentence
+    words: Mapping[str, str] = field(default_factory=dict)  # what each table and array is, by name
 
     def __bool__(self) -> bool:
         return bool(

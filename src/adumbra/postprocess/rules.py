@@ -88,13 +88,12 @@ def finish(schema: Schema, table: pa.Table, seed: int, block: int = 0) -> Finish
 
 def code_values(column: Column, released: pa.ChunkedArray) -> Array:
     """A released column as numbers or level codes; what is missing has the column's fill."""
-    if column.kind is Kind.CATEGORY:
+    if column.kind.lists_levels:
         levels = pa.array(column.categories, pa.string())
         released = pc.index_in(released.cast(pa.string()), value_set=levels)
-    plain = (
-        released.cast(pa.float64()) if not pa.types.is_boolean(released.type) else released.cast("i1")
-    )
-    return np.asarray(plain.fill_null(column.fill).to_numpy(), np.float64)
+    steps = {Kind.BOOLEAN: "i1", Kind.DATE: "i4", Kind.DATETIME: "i8"}
+    plain = released.cast(steps.get(column.kind, "f8"))
+    return np.asarray(plain.cast(pa.float64()).fill_null(column.fill).to_numpy(), np.float64)
 
 
 def broken_rows(schema: Schema, table: pa.Table) -> int:
@@ -200,9 +199,7 @@ class _State:
             one = _State(self.columns, self.values, (), ((lower, upper),), self.size)
             wrong = np.flatnonzero(one.disordered())
             column, other = self.columns[lower], self.columns[upper]
-            down = np.clip(
-                np.floor(high[wrong]) if column.kind is Kind.INTEGER else high[wrong], *column.limits
-            )
+            down = np.clip(np.floor(high[wrong]) if column.is_whole else high[wrong], *column.limits)
             low[wrong] = down
             high[wrong] = np.clip(np.maximum(high[wrong], down), *other.limits)
 

@@ -95,6 +95,11 @@ class ClaimBook:
                 "shape; use one purpose for each statistic"
             )
 
+    def claimed(self) -> dict[tuple[str, int], bytes]:
+        """All that is bound: digests under keys that only their holders know."""
+        with self._lock:
+            return dict(self._claims)
+
 
 class WordStream:
     """A keystream read in pieces; `read` returns a view that the next `read` overwrites."""
@@ -154,8 +159,8 @@ class NoiseKey:
         """A digest of everything the noise is added to.
 
         The value enters by AES-GCM's universal hash under a subkey, which is several times faster than
-        SHA-256: two unlike values of n bytes agree with probability at most n 2^-128. It never leaves
-        the process.
+        SHA-256: two unlike values of n bytes agree with probability at most n 2^-128. It leaves the
+        process for the grant's own book only (handover.py).
         """
         mac = AESGCM(self._subkey("claim", call.kind))
         units, scale = np.ascontiguousarray(call.value.units), np.ascontiguousarray(call.scale)

@@ -78,11 +78,12 @@ class Release:
     def to_pandas(self) -> "pd.DataFrame":
         """The main table as a pandas frame."""
         try:
-            return self.data.to_pandas()
+            frame: pd.DataFrame = self.data.to_pandas()
         except ModuleNotFoundError:
             raise InvalidInput(
                 "to_pandas: pandas is not installed; pip install pandas, or use `data`"
             ) from None
+        return frame
 
     def to_polars(self) -> "pl.DataFrame":
         """The main table as a polars frame."""

@@ -21,16 +21,6 @@ from adumbra.errors import InvalidInput, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.promise import FORMAT, attacker_gain, holds_item_sets, words_for
 
-LIMITS = (
-    "The guarantee covers this folder; whatever else is published about the same people adds to it.",
-    "It hides one unit's contribution, not what is true of the population as a whole.",
-    (
-        "Bounds, categories and labels were declared. A wrong one costs accuracy; one that was read off "
-        "the private rows costs privacy, and the guarantee does not cover it."
-    ),
-    "Run time, memory and the machine itself are outside the guarantee.",
-)
-
 NOT_PRIVATE = (
     "NOT PRIVATE: made for a test or an audit, with noise from a secret that is known. Whoever knows it "
     "can take the noise off. Delete this folder, or keep it as safe as the private rows."

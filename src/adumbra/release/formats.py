@@ -48,6 +48,8 @@ COLUMN_TYPES = frozenset(
         "float",
         "double",
         "string",
+        "date32[day]",
+        "timestamp[us]",
         "list<int32>",
     ]
 )
@@ -174,8 +176,8 @@ def _stored_type(field: pa.Field) -> pa.DataType:
     kind = pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
     name = type_name(kind)
     message = (
-        f"column {field.name!r} of type {kind}: a release holds numbers, booleans, text and sets of "
-        "items (list<int32>); convert it"
+        f"column {field.name!r} of type {kind}: a release holds numbers, booleans, text, dates "
+        "(date32, timestamp[us]) and sets of items (list<int32>); convert it"
     )
     require(name in COLUMN_TYPES, message)
     return ITEM_SETS if name == "list<int32>" else kind

@@ -83,7 +83,9 @@ WORDS = {
         protects=(
             "One whole person is protected, with all their rows: the release would look nearly the same "
             "had any one person been any other. Of each person at most max_rows_per_person rows are "
-            "used. The number of rows is private."
+            "used, or more that weigh as much. The number of rows is private. A person is all rows of "
+            "one id; people who share an id count as one person, and for one of them alone the promise "
+            "is up to twice as weak."
         ),
         attacker=(
             "Picture an attacker who knows all rows of every person but one, and who hesitates evenly "
@@ -99,7 +101,9 @@ WORDS = {
         protects=(
             "One whole person is protected, with all their rows, their presence too: the release would "
             "look nearly the same had any one person been left out or added. Of each person at most "
-            "max_rows_per_person rows are used. The numbers of persons and of rows are private."
+            "max_rows_per_person rows are used, or more that weigh as much. The numbers of persons and "
+            "of rows are private. A person is all rows of one id; people who share an id count as one "
+            "person, and for one of them alone the promise is up to twice as weak."
         ),
         attacker=(
             "Picture an attacker who knows all rows of every other person, and who wonders at even odds "
@@ -316,8 +320,17 @@ def _meaning(card: Card) -> str:
     said = card["guarantee"]
     pictures = [f"[{alt}] {caption}" for alt, caption in captions(card)]
     formal = f"In the language of the field: {said['sentence']}."
-    rule = f"The figure at the top: {said['attacker']['rule']}."
-    return " ".join(["What the promise means", card["unit"]["sentence"], *pictures, formal, rule])
+    said_in_full = ["What the promise means", card["unit"]["sentence"], *pictures, formal]
+    return " ".join([*said_in_full, rule_sentence(card)])
+
+
+def rule_sentence(card: Card) -> str:
+    """How the figure at the top of a page is computed; format 1 had two colons in it."""
+    rule = card["guarantee"]["attacker"]["rule"]
+    if card["format"] == FIRST_FORMAT:
+        return f"The figure at the top: {rule}."
+    formula, _, meaning = rule.partition(": ")
+    return f"The figure at the top is {formula}, which {meaning}."
 
 
 class Sections(HTMLParser):

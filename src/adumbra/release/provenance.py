@@ -6,7 +6,6 @@ any other. `tools/audit_record.py` writes the file before a version is built; be
 none, and the card says null.
 """
 
-import hashlib
 import json
 import platform
 import re
@@ -14,11 +13,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from adumbra.version import __version__
-
-PACKAGE = Path(__file__).resolve().parent.parent
-AUDIT = PACKAGE / "audit.json"
-KEPT = (".py", ".json", ".md", ".j2", ".css", ".typed")  # what a package is made of; no caches
+from adumbra.version import AUDIT, PACKAGE, __version__, package_digest
 
 
 @cache
@@ -32,18 +27,6 @@ def provenance() -> dict[str, object]:
         "dependencies": dependencies(),
         "audit": audit_of(digest, AUDIT),
     }
-
-
-def package_digest(package: Path) -> str:
-    """SHA-256 over names and contents of the package's files, the audit's record left out."""
-    total = hashlib.sha256(b"adumbra-package/1\0")
-    for path in sorted(package.rglob("*")):
-        name = path.relative_to(package).as_posix()
-        if path.is_file() and path.suffix in KEPT and name != AUDIT.name:
-            content = path.read_bytes()
-            total.update(b"%d:%s:%d:" % (len(name), name.encode(), len(content)))
-            total.update(content)
-    return total.hexdigest()
 
 
 def dependencies() -> dict[str, str]:

@@ -329,11 +329,9 @@ def _parse(raw: bytes) -> Card | None:
 
 def _ledger_faults(card: Card) -> list[str]:
     """The head that the ledger signed when this release was paid for."""
-    from adumbra.privacy.ledger.chain import head_message, is_signed  # noqa: PLC0415 - SQLAlchemy comes with it
+    from adumbra.privacy.ledger.chain import head_holds  # noqa: PLC0415 - SQLAlchemy comes with it
 
-    head = card["ledger"]["head"]
-    message = head_message(head["ledger"], "public", head["sequence"], head["hash"])
-    signed = is_signed(head["public_key"], message, head["signature"])
+    signed = head_holds(card["ledger"]["head"])
     return [] if signed else ["card.json at ledger/head: its signature does not hold"]
 
 

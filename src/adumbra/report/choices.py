@@ -5,11 +5,12 @@ A file of its own (SVG), with its colours for light and dark. Only our own names
 
 import html
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adumbra.release.promise import percent
-from adumbra.report.drawing import figure, short
+from adumbra.report.drawing import figure
 
 PANEL_WIDTH, PANEL_HEIGHT, MARGIN = 310, 220, 20
 LEFT, TOP, BOTTOM = 20, 66, 34
@@ -42,8 +43,8 @@ def choices_figure(curves: Sequence[Curve]) -> str:
     for (at, chances), names in alike.items():
         points = [(x, float(percent(chance))) for x, chance in zip(at, chances, strict=True)]
         words = "the best attacker is right at most so often, in % (50 is a blind guess)"
-        title = "attacker" if len(alike) == 1 else f"attacker: {', '.join(names)}"
-        panels.append(_panel(short(title, 38), words, points, is_log=False, style="s"))
+        words = words if len(alike) == 1 else f"{', '.join(names)}: {words}"
+        panels.append(_panel("attacker", words, points, is_log=False, style="s"))
     panels += [
         _panel(
             one.method, f"expected {one.words}", list(zip(one.at, one.errors, strict=True)), is_log=True
@@ -80,7 +81,7 @@ def _panel(
     def across(x: float) -> float:
         ends = math.log(min(budgets)), math.log(max(budgets))
         part = (math.log(x) - ends[0]) / (ends[1] - ends[0]) if ends[1] > ends[0] else 0.5
-        return round(LEFT + 12 + part * (PANEL_WIDTH - LEFT - 80), 1)
+        return round(LEFT + 30 + part * (PANEL_WIDTH - LEFT - 98), 1)
 
     def up(y: float) -> float:
         scale = math.log if is_log else float
@@ -90,9 +91,10 @@ def _panel(
     ground = PANEL_HEIGHT - BOTTOM
     path = "M" + "L".join(f"{across(x)} {up(y)}" for x, y in points)
     line = f'<path class="l {style}" d="{path}"/>'
+    anchor = ' text-anchor="end"' if style else ""  # the attacker's line rises, errors fall
     dots = "".join(
         f'<circle class="{"e" if style else "d"}" cx="{across(x)}" cy="{up(y)}" r="3.5"/>'
-        f'<text x="{across(x) + 5}" y="{up(y) - 6}">{figure(y)}</text>'
+        f'<text x="{across(x) + (3 if style else 5)}" y="{up(y) - 7}"{anchor}>{figure(y)}</text>'
         f'<text class="m" x="{across(x)}" y="{ground + 14}" text-anchor="middle">{x:g}</text>'
         for x, y in points
     )
@@ -109,9 +111,6 @@ def _panel(
 
 
 def _wrapped(words: str, most: int = 50) -> list[str]:
-    """At most two lines."""
-    if len(words) <= most:
-        return [words]
-    cut = words.rfind(" ", 0, most)
-    rest = words[cut + 1 :]
-    return [words[:cut], rest if len(rest) <= most else rest[: most - 1] + "…"]
+    """At most three lines."""
+    lines = textwrap.wrap(words, most)
+    return lines if len(lines) <= 3 else [*lines[:2], f"{lines[2][: most - 1]}…"]

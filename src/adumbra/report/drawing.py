@@ -87,7 +87,8 @@ def mini(one: Histogram) -> Mini:
         f'<svg viewBox="0 0 {width * len(shares)} {HEIGHT}" role="img" aria-label="{alt}" '
         f'preserveAspectRatio="none"><path class="bar" d="{bars}"/><path class="band" d="{band}"/></svg>'
     )
-    left, right = ("", "") if one.levels else (figure(one.limits[0]), figure(one.limits[1]))
+    ends = one.ends or (figure(one.limits[0]), figure(one.limits[1]))
+    left, right = ("", "") if one.levels else ends
     words = _levels_in_words(one) if one.levels else ""
     if one.missing is not None:
         words = f"missing {_share(max(one.missing, 0.0))}"

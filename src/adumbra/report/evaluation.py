@@ -150,7 +150,13 @@ def _maps(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     for about, one in zip(facts["releases"], facts["pairs"]["releases"], strict=True):
         values = np.asarray(one["map"])
         top = max(float(values.max(initial=0.0)), 1e-9)
-        pairs = [{**pair, "error": f"{pair['error']:.3f}"} for pair in one["worst_pairs"]]
+        pairs = [
+            {
+                "names": f"{short(pair['first'])}, {short(pair['second'])}",
+                "error": f"{pair['error']:.3f}",
+            }
+            for pair in one["worst_pairs"]
+        ]
         made.append(
             {
                 "name": about["name"],

@@ -14,7 +14,15 @@ from typing import Any, TypeVar
 
 from adumbra.errors import TURNING, visible
 from adumbra.postprocess.pictures import NOTHING, Pictures
-from adumbra.release.promise import at_most, captions, card_words, delta_figure, percent, raised
+from adumbra.release.promise import (
+    at_most,
+    captions,
+    card_words,
+    delta_figure,
+    percent,
+    raised,
+    rule_sentence,
+)
 from adumbra.report import drawing, figures
 
 # Plain words for what plans and cards name briefly; a name without a phrase is shown as words.
@@ -24,11 +32,14 @@ EXPECTED = {
     "best_n_components": "number of components with the smallest error",
     "chosen_table_sigma": "noise of a count in a chosen joint table (standard deviation, in rows)",
     "chosen_table_total_variation": "error of a chosen joint table of 64 cells, at most",
+    "coefficient_half_width": "half-width of a standardised regression coefficient of the outcome",
+    "correlation_half_width": "half-width of a correlation",
     "class_mean_error": "error of a class mean, classes of equal size (columns scaled to width 1)",
     "class_mean_noise": "noise of an average class's mean, in lengths of a centred row",
     "count_sigma": "noise of a count in a histogram (standard deviation, in rows)",
     "gram_noise_edge": "share of the variance below which a direction is lost in noise",
     "guessed_squared_distance": "squared distance for which errors are stated (encoded rows)",
+    "mean_half_width": "half-width of a mean, in parts of the range between the caps",
     "mean_error": "error of a column's mean (columns scaled to width 1)",
     "n_components": "components of the projection",
     "noise_standard_deviation": "noise of a released number (standard deviation, encoded units)",
@@ -44,6 +55,8 @@ EXPECTED = {
     "one_way_total_variation_worst": "error of the shares of values in the worst column",
     "one_way_total_variation_worst_if_columns_are_alike": "worst error where columns look alike",
     "pair_sigma": "noise of a count of two columns, from the correlations (in rows, at most)",
+    "rows_for_a_coefficient": "rows for a standardised coefficient within 0.1",
+    "share_half_width": "half-width of a share of rows",
     "second_moment_error": "error of a second moment of two columns (columns scaled to width 1)",
     "spectral_edge": "variance below which a direction is lost in noise (columns scaled to width 1)",
     "squared_error_of_mean_at_most": "squared error of a row if only the mean is released, at most",
@@ -53,6 +66,9 @@ EXPECTED = {
     "surviving_rank": "principal directions detectable above the noise, at most",
 }
 FACTS = {
+    "caps": "caps of numbers: what lies beyond counts as the cap",
+    "columns": "columns that can be asked about",
+    "outcome": "column whose sums have less noise",
     "clip_radius": "length to which longer centred rows were shortened",
     "number_cells": "equal cells of a number (its two bounds apart)",
     "numbers": "how numbers were counted",
@@ -100,7 +116,10 @@ LAWS = {
 MISSING = {
     "number": "the middle of its bounds",
     "integer": "the middle of its bounds",
+    "date": "the middle of its bounds",
+    "datetime": "the middle of its bounds",
     "category": "the first category",
+    "ordinal": "the middle level",
     "boolean": "no",
 }
 TYPES = {
@@ -108,6 +127,8 @@ TYPES = {
     "float": "decimal numbers",
     "string": "text",
     "bool": "yes or no",
+    "date32[day]": "dates",
+    "timestamp[us]": "dates with times",
     "list<int32>": "sets of items",
 }
 
@@ -149,19 +170,10 @@ def render(card: Mapping[str, Any], pictures: Pictures = NOTHING) -> str:
         declared=_declared(card["public_inputs"]["schema"]),
         shown=SHOWN_GROUPS,
         drawn=drawing.drawn_or_nothing(pictures),
-        rows=row_words(card["method"]["name"], card["method"]["config"]),
+        words=pictures.words,
+        rule=rule_sentence(card),
     )
     return page
-
-
-def row_words(method: str, config: Mapping[str, object]) -> str:
-    """What one released row is, which a reader of the table must know first."""
-    name = method.split(" ", maxsplit=1)[0]
-    if name in {"moments", "ron-gauss", "lda"} or config.get("output") == "sample":
-        return "The rows are synthetic: drawn from noisy statistics. No row is that of a person."
-    if name in {"dppro", "jl-laplace", "pca"}:
-        return "Each row is one private row, changed by noise, in the same order."
-    return "No row is that of a person."
 
 
 @cache
@@ -266,7 +278,9 @@ def _declared(schema: Mapping[str, Any]) -> list[Declared]:
 def _bounds(column: Mapping[str, Any]) -> str:
     """The values a column may take, in words."""
     if column.get("lower") is not None and column.get("upper") is not None:
-        return f"{_value(column['lower'])} to {_value(column['upper'])}"
+        atoms = ", ".join(map(_value, column.get("atoms", [])))
+        apart = f"; counted apart: {atoms}" if atoms else ""
+        return f"{_end(column['lower'])} to {_end(column['upper'])}{apart}"
     levels = column.get("categories", [])
     if isinstance(levels, list) and levels:
         rest = f" and {len(levels) - SHOWN_CATEGORIES} more" if len(levels) > SHOWN_CATEGORIES else ""
@@ -274,11 +288,18 @@ def _bounds(column: Mapping[str, Any]) -> str:
     return "yes or no" if column.get("kind") == "boolean" else "–"
 
 
+def _end(value: object) -> str:
+    """A bound with all its digits; whole numbers without the point."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    return number(value) if isinstance(value, int) else _value(value)
+
+
 def _missing(column: Mapping[str, Any]) -> str:
     """What an unreadable value becomes; the schema's own defaults are spelt out."""
     if column.get("missing") is None:
         return MISSING.get(str(column.get("kind")), "–")
-    if column["missing"] == "null" and column.get("kind") in ("number", "integer"):
+    if column["missing"] == "null" and column.get("kind") not in ("category", "boolean"):
         return "stays missing"
     own = column["missing"] == "category" and column.get("kind") == "category"
     return "a category of its own" if own else _value(column["missing"])

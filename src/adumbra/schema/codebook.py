@@ -1,6 +1,6 @@
 """What a codebook declares of columns: kinds, bounds and categories, never a statistic of the data.
 
-    CSV                 name, kind, lower, upper, categories (a|b|c), missing; nothing else is read
+    CSV                 name, kind, lower, upper, categories (a|b|c), missing, atoms; nothing else
     Frictionless        fields with type and constraints (minimum, maximum, enum)
     JSON Schema         properties with type, minimum, maximum, enum
     DDI codebook (XML)  var with valrng and catgry; sumStat and catStat are statistics and are not read
@@ -14,20 +14,26 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.builtin import BUILTIN
+from adumbra.schema.times import DATE, DATETIME, instant_of, instant_text
 
 Entry = dict[str, object]
+TIMES = (DATE, DATETIME)
 MOST_BYTES = 64 * 2**20
 _KINDS = {
     "number": "number numeric float double decimal real",
     "integer": "integer int whole",
-    "category": "category categorical string text enum factor code nominal ordinal",
+    "category": "category categorical string text enum factor code nominal",
     "boolean": "boolean bool logical",
+    "ordinal": "ordinal ordered",
+    "date": "date",
+    "datetime": "datetime timestamp date-time",
 }
 _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 _HEADS = {
@@ -37,6 +43,7 @@ _HEADS = {
     "upper": ("upper", "maximum"),
     "categories": ("categories", "levels", "values", "codes", "enum"),
     "missing": ("missing",),
+    "atoms": ("atoms",),
 }
 
 
@@ -74,11 +81,12 @@ def _csv_entries(text: str) -> Iterator[tuple[str, Entry]]:
         cells = {field: (row[names[at]] or "").strip() for field, at in place.items() if at is not None}
         entry = _entry(cells.get("kind", ""), _levels(cells.get("categories", "")))
         for end in ("lower", "upper"):
-            if "kind" in entry or not cells.get("kind"):  # dates and the like have no number as bound
+            if "kind" in entry or not cells.get("kind"):  # of an unknown kind a number is no bound
                 _put_bound(entry, end, cells.get(end, ""))
+        _put_atoms(entry, _levels(cells.get("atoms", "")))
         entry = _named_list(entry, cells.get("categories", ""))
         word = cells.get("missing", "")
-        if word and (word == "null" or entry.get("kind") == "category"):
+        if word and (word == "null" or entry.get("kind") in ("category", "ordinal")):
             entry = {**entry, "missing": word}
         if cells["name"]:
             yield cells["name"], entry
@@ -101,15 +109,20 @@ def _levels(cell: str) -> list[str]:
 def _entry(kind: str, levels: list[str]) -> Entry:
     """Kind and categories; a list of values makes a category, whatever its values look like."""
     levels = list(dict.fromkeys(levels))
-    if levels:
-        return {"kind": "category", "categories": levels}
     found = _KIND_OF.get(kind.strip().lower())
+    if levels:
+        is_ordered = found == "ordinal" and len(levels) > 1
+        return {"kind": "ordinal" if is_ordered else "category", "categories": levels}
     return {"kind": found} if found else {}
 
 
 def _put_bound(entry: Entry, end: str, value: object) -> None:
-    """A finite bound of a number, whole for an integer; anything else is left to be declared."""
-    is_number = entry.get("kind", "number") in ("number", "integer")
+    """A finite bound of a number, whole for an integer, or a date; else it is left to be declared."""
+    kind = str(entry.get("kind", "number"))
+    if kind in TIMES:
+        instant = instant_of(kind, value)
+        entry |= {} if instant is None else {end: instant_text(kind, instant)}
+    is_number = kind in ("number", "integer")
     if not is_number or value in ("", None) or isinstance(value, bool):
         return
     try:
@@ -120,6 +133,16 @@ def _put_bound(entry: Entry, end: str, value: object) -> None:
         entry.setdefault("kind", "number")
         is_whole = number == int(number) and entry["kind"] == "integer"
         entry[end] = int(number) if is_whole else number
+
+
+def _put_atoms(entry: Entry, words: list[str]) -> None:
+    """Values that many rows share, of a number; what is none is left out."""
+    if entry.get("kind") not in ("number", "integer"):
+        return
+    with suppress(ValueError):
+        numbers = [float(word) for word in words]
+        if numbers and all(map(math.isfinite, numbers)):
+            entry["atoms"] = [int(n) if n == int(n) else n for n in dict.fromkeys(numbers)]
 
 
 def _json_entries(text: str) -> Iterator[tuple[str, Entry]]:
@@ -138,6 +161,8 @@ def _typed(given: Mapping[str, Any], limits: Mapping[str, Any]) -> Entry:
     types = given.get("type", "")
     types = types if isinstance(types, list) else [types]
     kind = next((str(one) for one in types if one != "null"), "")
+    if kind == "string" and given.get("format") in ("date", "date-time"):
+        kind = str(given["format"])
     levels = [_text(one) for one in limits.get("enum", ()) if one is not None]
     if kind == "boolean":
         return {"kind": "boolean"}

@@ -1,7 +1,7 @@
 """Conditions on one column, in a small declared grammar: nothing is evaluated, only compared.
 
     value       "blue", 3, true       this level or number
-    comparison  "<15", ">= 2.5"       numbers alone; also <=, >, =, !=
+    comparison  "<15", ">= 2.5"       numbers, dates, ordered levels; also <=, >, =, !=
     range       "0..14"               both ends belong to it
     "missing"                         where `missing` leaves a value missing
     list        ["a", "b"]            any of them
@@ -11,6 +11,7 @@ Compiled against its column a condition is a union of closed ranges of float64 v
 levels), and whether it takes what is missing. So sets can be intersected, inverted and tested exactly.
 """
 
+import datetime as dt
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -23,11 +24,12 @@ from numpy.typing import NDArray
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT, Array
 from adumbra.schema.rules import OWN_CATEGORY, Declaration, Kind, is_finite
+from adumbra.schema.times import instant_of
 
 MISSING = "missing"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?"
-_COMPARED = re.compile(rf"^\s*(<=|>=|!=|<|>|=)\s*({_NUMBER})\s*$")
-_RANGED = re.compile(rf"^\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*$")
+_SIGNED = re.compile(r"^\s*(<=|>=|!=|<|>|=)\s*(.*?)\s*$", re.DOTALL)
+_IS_NUMBER = re.compile(rf"^{_NUMBER}$")
 
 Literal = str | float | bool
 Span = tuple[float, float]  # a closed range
@@ -64,9 +66,11 @@ def read_condition(value: object) -> Condition:
 
 
 def _literal(entry: object) -> Literal:
-    """One value; whole numbers that canonical JSON cannot hold become floats."""
+    """One value; dates become text, and whole numbers that canonical JSON cannot hold floats."""
+    if isinstance(entry, dt.date):
+        return entry.isoformat()
     if not isinstance(entry, str | int | float):
-        raise InvalidInput("a condition holds texts, numbers, true or false")
+        raise InvalidInput("a condition holds texts, numbers, dates, true or false")
     if isinstance(entry, str):
         return entry
     require(is_finite(entry), "a condition holds finite numbers")
@@ -190,21 +194,46 @@ def _union(spans: Sequence[Span], *, is_whole: bool) -> tuple[Span, ...]:
 
 def _spans(literal: Literal, column: Declaration) -> list[Span]:
     """The ranges of one literal within the column's limits."""
-    if not column.is_numeric:
+    if not column.is_numeric or literal in column.categories:
         return [_level(literal, column)]
     if isinstance(literal, bool):
         raise InvalidInput(f"{column.name!r}: {literal!r} is no condition on numbers")
     if not isinstance(literal, str):
+        require(column.kind in (Kind.NUMBER, Kind.INTEGER), _no_condition(literal, column))
         return _within([(float(literal), float(literal))], column)
-    compared, ranged = _COMPARED.match(literal), _RANGED.match(literal)
-    if ranged:
-        low, high = float(ranged[1]), float(ranged[2])
-        require(low <= high, f"{column.name!r}: {literal!r} must read from the smaller to the larger")
-        return _within([(low, high)], column)
-    if compared is None:
+    signed = _SIGNED.match(literal)
+    if signed is not None:
+        value = _value_of(signed[2], column)
+        require(value is not None, _no_condition(literal, column))
+        return _within(_comparison(signed[1], cast("float", value)), column)
+    first, dots, last = literal.partition("..")
+    low, high = _value_of(first.strip(), column), _value_of((last if dots else first).strip(), column)
+    is_date = column.kind.is_time and not dots
+    if low is None or high is None or not (dots or is_date):
+        raise InvalidInput(_no_condition(literal, column))
+    require(low <= high, f"{column.name!r}: {literal!r} must read from the smaller to the larger")
+    return _within([(low, high)], column)
+
+
+def _value_of(text: str, column: Declaration) -> float | None:
+    """One end of a range: a number, a date, or the code of a level."""
+    if column.kind.is_time:
+        instant = instant_of(column.kind, text)
+        return None if instant is None else float(instant)
+    if column.kind is Kind.ORDINAL:
+        return float(column.categories.index(text)) if text in column.categories else None
+    return float(text) if _IS_NUMBER.match(text) else None
+
+
+def _no_condition(literal: Literal, column: Declaration) -> str:
+    """What may be written instead."""
+    if column.kind.is_time:
+        rule = f"is no condition on a {column.kind}; write '2020-01-31', '<2020-01-31' or 'missing'"
+    elif column.kind is Kind.ORDINAL:
+        rule = "is none of its levels; write one as declared, '<level', 'level..level' or 'missing'"
+    else:
         rule = "is no condition on numbers; write 3, '<15', '0..14' or 'missing'"
-        raise InvalidInput(f"{column.name!r}: {literal!r} {rule}")
-    return _within(_comparison(compared[1], float(compared[2])), column)
+    return f"{column.name!r}: {literal!r} {rule}"
 
 
 def _comparison(sign: str, value: float) -> list[Span]:

@@ -17,7 +17,7 @@ from adumbra.schema.schema import (
     Schema,
 )
 
-OPTIONAL = ("rows", "label", "max_rows", "declared_by", "header")
+OPTIONAL = ("rows", "label", "max_rows", "declared_by", "header", "delimiter", "encoding")
 
 
 def schema_of(facts: Mapping[str, Any]) -> Schema:
@@ -48,11 +48,13 @@ def _person(facts: Mapping[str, Any]) -> PersonSpec:
         max_rows=facts["max_rows_per_person"],
         bound=facts["bound"],
         no_person=facts["no_person"],
+        **({"ids": facts["ids"]} if "ids" in facts else {}),
     )
 
 
 def _column(facts: Mapping[str, Any]) -> Column:
     given = {**facts, "kind": Kind(facts["kind"])}
-    if "categories" in given:
-        given["categories"] = tuple(given["categories"])
+    for name in ("categories", "atoms"):
+        if name in given:
+            given[name] = tuple(given[name])
     return Column(**given)

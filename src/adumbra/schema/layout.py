@@ -1,6 +1,7 @@
 """The public layout of encoded rows: numbers scaled by their bounds, categories one-hot.
 
-number    (x - lower) / (upper - lower), less 1/2 if centred    in [0, 1] or [-1/2, 1/2], exactly
+number    (x - lower) / (upper - lower), less 1/2 if centred    in [0, 1] or [-1/2, 1/2], exactly;
+          dates, times and the codes of ordered levels are numbers, too
 category  one column per level, 0 or 1                            one 1 in each group
 label     apart: class codes, or a numeric target in [-1, 1]
 """
@@ -125,6 +126,6 @@ def unscale_number(column: Column, encoded: Array, *, centred: bool) -> Array:
     lower, upper = column.limits
     values = encoded + 0.5 if centred else encoded
     values = np.clip(values * (upper - lower) + lower, lower, upper)
-    if column.kind is Kind.INTEGER:
+    if column.is_whole:
         values = np.rint(values)
     return np.where(np.isnan(values), column.fill, values)

@@ -3,114 +3,30 @@
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
+from adumbra.schema.fields import NEW, PERSON, Table
+from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Derived, Rule
 from adumbra.schema.rules import (
     MAX_ROWS,
+    NULL,
     Declaration,
     Kind,
-    Order,
     PersonSpec,
-    TableDeclaration,
-    order_faults,
 )
 from adumbra.schema.schema import FIRST_FORMAT, FORMAT, Column, ItemSpec, Pattern, Schema
-from adumbra.schema.toml_lines import Faults, Place, find_lines
+from adumbra.schema.table import TableDeclaration
+from adumbra.schema.toml_lines import Faults, find_lines
 from adumbra.schema.witness import row_faults
 
-TODO = "TODO"  # the placeholder of a draft
 MOST_COLUMNS = 100_000
 _RANGE = re.compile(r"^([^*?\[\]{}]*)\{(\d{1,9})\.\.(\d{1,9})\}([^*?\[\]{}]*)$")
-_COLUMN_FIELDS = ("kind", "lower", "upper", "categories", "missing", "cast", "source")
-_NEW = ("rules", "derived")  # of the second format
-_PERSON = ("person", "max_rows_per_person", "bound", "no_person")  # as well
-_FIELDS = {
-    "": ("format", "table", "columns", "groups", "items", "constraints", *_NEW),
-    "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by", "header", *_PERSON),
-    "columns": ("name", *_COLUMN_FIELDS),
-    "groups": ("match", "names", *_COLUMN_FIELDS),
-    "constraints": ("lower", "upper"),
-    "items": ("column", "universe", "lower", "upper", "dictionary"),
-}
-_MEANINGS = {
-    "format": f"{FORMAT!r}",
-    "name": "the column's name",
-    "kind": "number, integer, category or boolean",
-    "unit": "row, element or person, whose change is hidden",
-    "neighbours": "replace-one, add-remove or one-element (of persons replace-person or "
-    "add-remove-person), which two tables must look alike",
-    "person": "the name of the column that holds the ids of persons",
-    "max_rows_per_person": "how many rows of one person are used",
-    "lower": "the lowest value that is publicly possible",
-    "upper": "the highest value that is publicly possible",
-    "categories": "the values that are publicly possible",
-    "declared_by": "who declares this, and on what basis",
-    "universe": "how many items are publicly possible",
-    "header": "true if the first line of a CSV file holds public names, false if it is a row",
-}
-_TYPES = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    list: "a list of texts",
-    bool: "true or false",
-}
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """One table of the file, whose fields are checked as they are read."""
-
-    values: dict[str, object]
-    place: Place
-    faults: Faults
-
-    def fault(self, name: str, message: str) -> None:
-        self.faults.add((*self.place, name), message)
-
-    def refuse_unknown(self) -> None:
-        """A typing error must not become a default."""
-        known = _FIELDS[str(self.place[0]) if self.place else ""]
-        for name in self.values:
-            if name not in known:
-                where = f"[{self.place[0]}]" if self.place else "a schema"
-                self.fault(name, f"{name}: is no field of {where}; known are {', '.join(known)}")
-
-    def get(self, name: str, kind: type[T], *, needed: bool = False) -> T | None:
-        """A field of the right type; else None, and a fault unless it is only absent and not needed."""
-        value = self.values.get(name)
-        if value is None:
-            if needed:
-                self.fault(name, f"{name} is absent; declare {_MEANINGS.get(name, _TYPES[kind])}")
-            return None
-        if value == TODO or (isinstance(value, list) and TODO in value):
-            self.fault(name, f"{name}='TODO': declare {_MEANINGS.get(name, _TYPES[kind])}")
-            return None
-        if kind is list:
-            is_right = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
-        else:
-            accepted = (int, float) if kind is float else kind
-            is_right = isinstance(value, accepted) and (kind is bool) == isinstance(value, bool)
-        if not is_right:
-            shown = f"={value!r}" if isinstance(value, str | int | float) else ""
-            self.fault(name, f"{name}{shown}: must be {_TYPES[kind]}")
-            return None
-        return value  # type: ignore[return-value]  # its type was checked just above
-
-    def choice(self, name: str, parse: Callable[[str], T]) -> T | None:
-        """A field with one of a few words."""
-        word = self.get(name, str, needed=True)
-        try:
-            return None if word is None else parse(word)
-        except ValueError:
-            self.fault(name, f"{name}={word!r}: must be {_MEANINGS[name]}")
-            return None
 
 
 def read_schema(path: Path) -> Schema:
@@ -137,13 +53,16 @@ def parse_schema(text: str, filename: str) -> Schema:
         rule, line = (found[1], found[2]) if found else (str(problem), str(text.count("\n") + 1))
         raise SchemaError((f"{filename}:{line}: not valid TOML: {rule}",)) from None
     faults = Faults(filename, find_lines(text))
-    top = _Table(document, (), faults)
+    top = Table(document, (), faults)
     top.refuse_unknown()
     columns, patterns, names = _read_columns(top)
     declared, declared_by = _read_table(top, names, is_open=bool(patterns))
     form = top.get("format", str, needed=True)
     templates = [one.template for one in patterns]
-    _check_format(top, form, declared, named=any(one.source for one in (*columns, *templates)))
+    newer = dict.fromkeys(one.newer_field for one in (*columns, *templates))
+    for name in ("person", "delimiter", "encoding"):
+        newer |= {name: None} if getattr(declared, name) is not None else {}
+    _check_format(top, form, [name for name in newer if name])
     items = _read_items(top)
     for name, message in declared.faults():
         faults.add((name,) if name in ("columns", "items") else ("table", name), message)
@@ -168,26 +87,27 @@ def parse_schema(text: str, filename: str) -> Schema:
         declared_by=declared_by,
         constraints=tuple(orders),
         header=declared.header,
+        delimiter=declared.delimiter,
+        encoding=declared.encoding,
         rules=tuple(rules),
         derived=tuple(derived),
         person=declared.person,
     )
 
 
-def _check_format(top: _Table, form: str | None, declared: TableDeclaration, *, named: bool) -> None:
+def _check_format(top: Table, form: str | None, newer: list[str]) -> None:
     """Faults of the format: unknown, or older than what the file says."""
     if form not in (None, FORMAT, FIRST_FORMAT):
         top.fault("format", f"format={form!r}: must be {FORMAT!r} or {FIRST_FORMAT!r}")
     if form != FIRST_FORMAT:
         return
-    newer = {"source": named, "person": declared.person is not None}
-    for name in [name for name, is_there in newer.items() if is_there]:
+    for name in newer:
         top.fault("format", f"{name}: needs format={FORMAT!r}; run `adumbra schema upgrade` on it")
-    for name in set(top.values) & set(_NEW):
+    for name in set(top.values) & set(NEW):
         top.fault(name, f"{name}: needs format={FORMAT!r}; run `adumbra schema upgrade` on the file")
 
 
-def _read_listed(top: _Table, section: str, read: Callable[[dict[str, object]], T]) -> list[T]:
+def _read_listed(top: Table, section: str, read: Callable[[dict[str, object]], T]) -> list[T]:
     """The tables of a section, each read by its own function."""
     values = top.values.get(section, [])
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
@@ -202,7 +122,7 @@ def _read_listed(top: _Table, section: str, read: Callable[[dict[str, object]], 
     return found
 
 
-def _subtable(top: _Table, name: str) -> _Table | None:
+def _subtable(top: Table, name: str) -> Table | None:
     """A `[name]` table, if there is one."""
     value = top.values.get(name)
     if value is None:
@@ -210,18 +130,18 @@ def _subtable(top: _Table, name: str) -> _Table | None:
     if not isinstance(value, dict):
         top.fault(name, f"{name}: must be a table, [{name}]")
         return None
-    table = _Table(value, (name,), top.faults)
+    table = Table(value, (name,), top.faults)
     table.refuse_unknown()
     return table
 
 
-def _read_table(top: _Table, names: list[str], *, is_open: bool) -> tuple[TableDeclaration, str]:
+def _read_table(top: Table, names: list[str], *, is_open: bool) -> tuple[TableDeclaration, str]:
     """The `[table]` part; a legal word stands in for a wrong one, so that other rules are checked."""
     table = _subtable(top, "table")
     if table is None:
         if "table" not in top.values:
             top.fault("table", "[table] is absent; declare unit and neighbours in it")
-        table = _Table({"unit": "row", "neighbours": "replace-one"}, ("table",), top.faults)
+        table = Table({"unit": "row", "neighbours": "replace-one"}, ("table",), top.faults)
     unit, neighbours = table.choice("unit", Unit), table.choice("neighbours", Neighbours)
     if unit is None or neighbours is None:
         legal = [
@@ -239,25 +159,27 @@ def _read_table(top: _Table, names: list[str], *, is_open: bool) -> tuple[TableD
         rows=table.get("rows", int),
         max_rows=MAX_ROWS if max_rows is None else max_rows,
         header=table.get("header", bool),
+        delimiter=table.get("delimiter", str),
+        encoding=table.get("encoding", str),
         person=_read_person(table),
     )
     return declared, table.get("declared_by", str) or ""
 
 
-def _read_person(table: _Table) -> PersonSpec | None:
+def _read_person(table: Table) -> PersonSpec | None:
     """Whose rows belong together; None where nothing of it is declared."""
-    if not any(name in table.values for name in _PERSON):
+    if not any(name in table.values for name in PERSON):
         return None
     column, most = (
         table.get("person", str, needed=True),
         table.get("max_rows_per_person", int, needed=True),
     )
-    given = {name: word for name in _PERSON[2:] if (word := table.get(name, str)) is not None}
+    given = {name: word for name in PERSON[2:] if (word := table.get(name, str)) is not None}
     # A legal value stands in for a wrong one, which is a fault already.
     return PersonSpec(column=column or "?", max_rows=1 if most is None else most, **given)
 
 
-def _read_items(top: _Table) -> ItemSpec | None:
+def _read_items(top: Table) -> ItemSpec | None:
     """The `[items]` part."""
     table = _subtable(top, "items")
     if table is None:
@@ -283,7 +205,7 @@ def _read_items(top: _Table) -> ItemSpec | None:
         return None
 
 
-def _read_constraints(top: _Table) -> list[Order]:
+def _read_constraints(top: Table) -> list[Order]:
     """The `[[constraints]]`: the names of two columns each."""
     values = top.values.get("constraints", [])
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
@@ -291,22 +213,22 @@ def _read_constraints(top: _Table) -> list[Order]:
         return []
     orders = []
     for place, value in enumerate(values):
-        entry = _Table(value, ("constraints", place), top.faults)
+        entry = Table(value, ("constraints", place), top.faults)
         entry.refuse_unknown()
         lower, upper = (entry.get(name, str, needed=True) for name in ("lower", "upper"))
         orders.append(Order(lower=lower or "", upper=upper or ""))
     return orders
 
 
-def _read_columns(top: _Table) -> tuple[list[Column], list[Pattern], list[str]]:
+def _read_columns(top: Table) -> tuple[list[Column], list[Pattern], list[str]]:
     """Columns and groups in the order of the file; names also of those that have faults."""
-    entries: list[_Table] = []
+    entries: list[Table] = []
     for section in ("columns", "groups"):
         values = top.values.get(section, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
             top.fault(section, f"{section}: must be tables, [[{section}]]")
             continue
-        entries += [_Table(value, (section, i), top.faults) for i, value in enumerate(values)]
+        entries += [Table(value, (section, i), top.faults) for i, value in enumerate(values)]
     entries.sort(key=lambda entry: top.faults.lines.get(entry.place, 0))
     columns: list[Column] = []
     patterns: list[Pattern] = []
@@ -327,7 +249,7 @@ def _read_columns(top: _Table) -> tuple[list[Column], list[Pattern], list[str]]:
     return columns, patterns, names
 
 
-def _entry_names(entry: _Table) -> tuple[list[str], str | None]:
+def _entry_names(entry: Table) -> tuple[list[str], str | None]:
     """The names that an entry declares, and the pattern that waits for the data's names."""
     if entry.place[0] == "columns":
         name = entry.get("name", str, needed=True)
@@ -353,7 +275,7 @@ def _entry_names(entry: _Table) -> tuple[list[str], str | None]:
     return _range_names(entry, match), None
 
 
-def _range_names(entry: _Table, match: str) -> list[str]:
+def _range_names(entry: Table, match: str) -> list[str]:
     """The names of `prefix{first..last}suffix`; leading zeros of `first` are kept."""
     found = _RANGE.match(match)
     if found is None:
@@ -367,14 +289,19 @@ def _range_names(entry: _Table, match: str) -> list[str]:
     return [f"{prefix}{number:0{len(first)}d}{suffix}" for number in range(int(first), int(last) + 1)]
 
 
-def _read_column(entry: _Table, name: str) -> Column | None:
+def _read_column(entry: Table, name: str) -> Column | None:
     """The kind, bounds, categories and missing value of an entry."""
     before = len(entry.faults.found)
     kind = entry.choice("kind", Kind)
-    lower, upper = entry.get("lower", float), entry.get("upper", float)
+    if kind is not None and kind.is_time:
+        lower, upper = entry.instant("lower", kind), entry.instant("upper", kind)
+    else:
+        lower, upper = entry.get("lower", float), entry.get("upper", float)
     categories = entry.get("categories", list) or []
     is_cast = entry.get("cast", bool)
     missing = entry.values.get("missing")
+    if kind is not None and kind.is_time and missing != NULL:
+        missing = entry.instant("missing", kind)
     if not isinstance(missing, float | int | str | None):
         entry.fault("missing", "missing: must be a number, a text, true or false")
         missing = None
@@ -389,6 +316,7 @@ def _read_column(entry: _Table, name: str) -> Column | None:
         missing=missing,
         cast=is_cast or False,
         source=entry.get("source", str) or "",
+        atoms=entry.numbers("atoms", kind),
     )
     faults = declared.faults()
     for field_name, message in faults:

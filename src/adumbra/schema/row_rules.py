@@ -7,9 +7,11 @@ Both are public knowledge. No private row is checked against a rule, and a deriv
 nor measured nor paid for.
 """
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from adumbra.errors import InvalidInput, require
@@ -24,6 +26,7 @@ from adumbra.schema.conditions import (
     read_conditions,
 )
 from adumbra.schema.rules import Declaration, Kind
+from adumbra.schema.times import instant_of
 
 MAP, CUT, SUM = "map", "cut", "sum"
 FORMS = (MAP, CUT, SUM)
@@ -108,7 +111,7 @@ class Derived:
     of: tuple[str, ...]  # the columns that it is computed from; one but for a sum
     values: tuple[tuple[str, Any], ...] = ()  # map: what it is called, and the condition
     kind: Kind = Kind.CATEGORY  # map: texts, or whole numbers
-    at: tuple[float, ...] = ()  # cut: the points; a cell begins with its lower point
+    at: tuple[float | str, ...] = ()  # cut: the points (of dates as text), each the first of its cell
     labels: tuple[str, ...] = ()  # cut: names of the cells, else 0, 1, 2, ...
     times: tuple[float, ...] = ()  # sum: factors, else 1 each
 
@@ -140,7 +143,7 @@ class Derived:
             of=tuple(of),
             values=values,
             kind=_map_kind(facts.get("kind", "category")),
-            at=_numbers(facts, "at"),
+            at=_points(facts),
             labels=_texts(facts, "labels"),
             times=_numbers(facts, "times"),
         )
@@ -166,10 +169,12 @@ class Derived:
         if self.form == MAP:
             self._check_map(sources[0])
             return
-        require(all(s.is_numeric for s in sources), f"{self.form}: takes numbers and integers alone")
+        right = all(s.kind.has_bounds for s in sources)
+        require(right, f"{self.form}: takes numbers, integers and dates alone")
         if self.form == CUT:
-            rising = all(a < b for a, b in zip(self.at, self.at[1:], strict=False))
-            require(bool(self.at) and rising, "at: a cut needs points, each above the one before")
+            points = self.points(sources[0])
+            rising = all(a < b for a, b in pairwise(points))
+            require(bool(points) and rising, "at: a cut needs points, each above the one before")
             right = len(self.labels) in (0, len(self.at) + 1)
             require(right, f"labels: {len(self.at)} points cut into {len(self.at) + 1} cells; name each")
             require(len(set(self.labels)) == len(self.labels), "labels: must differ")
@@ -177,9 +182,24 @@ class Derived:
             require(len(self.of) >= 1, "sum: names at least one column")
             right = len(self.times) in (0, len(self.of))
             require(right, f"times: needs one factor for each of {len(self.of)} columns")
+            kinds = {source.kind for source in sources}
+            if any(kind.is_time for kind in kinds):
+                between = kinds == {Kind.DATE} and sum(self.times or (1,) * len(self.of)) == 0
+                rule = "of dates gives the days between them; write two of them, and times = [1, -1]"
+                require(between, f"sum: {rule}")
             ends = [abs(x) for s in sources for x in (s.lower or 0, s.upper or 0)]
             largest = max([1.0, *map(abs, self.times)]) * sum(map(float, ends))
             require(largest < 2.0**53, "sum: may leave the whole numbers that a float64 holds")
+
+    def points(self, source: Declaration) -> tuple[float, ...]:
+        """The points of a cut as numbers of its column; raises InvalidInput where one is none."""
+        if not source.kind.is_time:
+            right = all(isinstance(point, int | float) for point in self.at)
+            require(right, "at: must be a list of numbers")
+            return tuple(float(point) for point in self.at)
+        found = [instant_of(source.kind, point) for point in self.at]
+        require(None not in found, f"at: must be a list of {source.kind}s, such as '2020-01-31'")
+        return tuple(float(point) for point in found if point is not None)
 
     def _check_map(self, source: Declaration) -> None:
         require(bool(self.values), "values: a map needs a table of values, {value = condition}")
@@ -213,6 +233,16 @@ def _numbers(facts: Mapping[str, Any], name: str) -> tuple[float, ...]:
     )
     require(right, f"{name}: must be a list of numbers")
     return tuple(given)
+
+
+def _points(facts: Mapping[str, Any]) -> tuple[float | str, ...]:
+    """Points of a cut: numbers, or dates and times as text."""
+    given = facts.get("at", ())
+    if not isinstance(given, list | tuple) or not any(isinstance(x, str | dt.date) for x in given):
+        return _numbers(facts, "at")
+    right = all(isinstance(x, str | dt.date) for x in given)
+    require(right, "at: must be a list of numbers, or of dates")
+    return tuple(x if isinstance(x, str) else x.isoformat() for x in given)
 
 
 def _texts(facts: Mapping[str, Any], name: str) -> tuple[str, ...]:

@@ -5,17 +5,23 @@ A message starts with the field it is about, so that a reader of a file finds th
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from adumbra.numerics import EXACT
-from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
+from adumbra.relations import Unit
+from adumbra.schema.times import instant_text
 
-NULL = "null"  # `missing = "null"`: an unreadable number stays missing in the release
+if TYPE_CHECKING:
+    from adumbra.schema.table import TableDeclaration
+
+NULL = "null"  # `missing = "null"`: an unreadable number, date or rank stays missing in the release
 OWN_CATEGORY = "category"  # `missing = "category"`: whatever is unreadable gets a category of its own
 MAX_ROWS = 2**31
 MOST_ROWS_PER_PERSON = 2**20
+WEIGHT_BITS = 6  # of a row's weight under bound=scale: the least is 1/64
+MOST_ATOMS = 64
 _PUBLIC = "declare what is publicly known, not what the data has"
 
 Missing = float | str | bool | None
@@ -30,6 +36,29 @@ class Kind(StrEnum):
     CATEGORY = "category"
     BOOLEAN = "boolean"
     ITEMS = "items"
+    DATE = "date"  # days since 1970-01-01
+    DATETIME = "datetime"  # microseconds since then, without a time zone
+    ORDINAL = "ordinal"  # categories in their order: codes that are numbers, too
+
+    @property
+    def is_time(self) -> bool:
+        """Whether values are dates, or times of dates."""
+        return self in (Kind.DATE, Kind.DATETIME)
+
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether values are read as numbers."""
+        return self in (Kind.NUMBER, Kind.INTEGER)
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether bounds are declared, and not levels."""
+        return self in (Kind.NUMBER, Kind.INTEGER, Kind.DATE, Kind.DATETIME)
+
+    @property
+    def lists_levels(self) -> bool:
+        """Whether categories are declared."""
+        return self in (Kind.CATEGORY, Kind.ORDINAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,28 +73,44 @@ class Declaration:
     missing: Missing = None
     cast: bool = False  # any stored type that can be read will do
     source: str = ""  # where the facts of this column come from, if not from `declared_by`
+    atoms: tuple[float, ...] = ()  # single values that many rows share, counted apart
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the column has bounds (else it has levels)."""
-        return self.kind in (Kind.NUMBER, Kind.INTEGER)
+        """Whether values have an order and are encoded as one number (else as one column per level)."""
+        return self.kind.has_bounds or self.kind is Kind.ORDINAL
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether values are whole numbers: all but those of kind `number`."""
+        return self.kind is not Kind.NUMBER
 
     @property
     def keeps_null(self) -> bool:
         """Whether a number that cannot be read stays missing, instead of becoming some number."""
         return self.is_numeric and self.missing == NULL
 
+    def text(self, value: float) -> str:
+        """One value of the column in its own form: a number, a date, a level."""
+        if self.kind.is_time:
+            return instant_text(self.kind, value)
+        if self.kind.lists_levels and 0 <= value < len(self.categories):
+            return self.categories[int(value)]
+        return f"{value:.12g}"
+
     def faults(self) -> list[Fault]:
         """Every rule that the column breaks."""
         found: list[Fault] = []
         if not self.name:
             found.append(("name", "name='': a column needs a name"))
-        if self.is_numeric:
+        if self.kind.has_bounds:
             found += _bound_faults(self)
         elif self.lower is not None or self.upper is not None:
             field = "lower" if self.lower is not None else "upper"
             found.append((field, f"{field}: a column of kind {self.kind} has no bounds; remove them"))
-        if self.kind is Kind.CATEGORY:
+        elif self.atoms:
+            found.append(("atoms", f"atoms: a column of kind {self.kind} has none; remove them"))
+        if self.kind.lists_levels:
             found += _category_faults(self)
         elif self.categories:
             message = (
@@ -81,8 +126,17 @@ class Declaration:
         return found
 
 
+_FORMS = {Kind.DATE: "a date such as 2020-01-31", Kind.DATETIME: "a time such as 2020-01-31T08:30:00"}
+
+
 def _article(kind: Kind) -> str:
-    return "an" if kind is Kind.INTEGER else "a"
+    return "an" if kind in (Kind.INTEGER, Kind.ORDINAL) else "a"
+
+
+def _shown(column: Declaration, value: object) -> str:
+    """A declared number as it was written."""
+    is_plain = isinstance(value, str) or not column.kind.is_time
+    return str(value) if is_plain else column.text(value)  # type: ignore[arg-type]
 
 
 def _bound_faults(column: Declaration) -> list[Fault]:
@@ -93,22 +147,53 @@ def _bound_faults(column: Declaration) -> list[Fault]:
         rule = f"{_article(column.kind)} {column.kind} column needs bounds; {_PUBLIC}"
         return [(name, f"{name} is absent: {rule}") for name in absent]
     ends = (("lower", lower), ("upper", upper))
-    faults = [(name, f"{name}={value}: must be finite") for name, value in ends if not is_finite(value)]
+    if column.kind.is_time:
+        faults = [
+            (name, f"{name}={value!r}: must be {_FORMS[column.kind]}")
+            for name, value in ends
+            if isinstance(value, str) or not is_finite(value)
+        ]
+    else:
+        faults = [
+            (name, f"{name}={value}: must be finite") for name, value in ends if not is_finite(value)
+        ]
     if faults:
         return faults
+    low, high = _shown(column, lower), _shown(column, upper)
     if not lower < upper:
-        return [("upper", f"upper={upper}: must be above lower={lower}")]
+        return [("upper", f"upper={high}: must be above lower={low}")]
     if not is_finite(float(upper) - float(lower)):
-        return [
-            ("upper", f"upper={upper}: the distance to lower={lower} is no float64; narrow the bounds")
-        ]
-    if column.kind is Kind.INTEGER:
+        return [("upper", f"upper={high}: the distance to lower={low} is no float64; narrow the bounds")]
+    if column.is_whole:
+        rule = "must be a whole number between -2^53 and 2^53"
+        if column.kind.is_time:
+            rule = "must lie between 1684-07-29 and 2255-06-05, where microseconds are exact"
         faults += [
-            (name, f"{name}={value}: must be a whole number between -2^53 and 2^53")
+            (name, f"{name}={_shown(column, value)}: {rule}")
             for name, value in ends
             if value != int(value) or abs(value) >= EXACT
         ]
-    return faults + _missing_number_faults(column, lower, upper)
+    return faults or _missing_number_faults(column, lower, upper) + _atom_faults(column, lower, upper)
+
+
+def _atom_faults(column: Declaration, lower: float, upper: float) -> list[Fault]:
+    """Atoms: few, different, within the bounds, whole where the column is."""
+    faults: list[Fault] = []
+    for value in column.atoms:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not is_finite(value):
+            form = _FORMS.get(column.kind, "a finite number")
+            faults.append(("atoms", f"atoms, {value!r}: must be {form}"))
+        elif not lower <= value <= upper:
+            ends = f"{_shown(column, lower)} to {_shown(column, upper)}"
+            faults.append(
+                ("atoms", f"atoms, {_shown(column, value)}: must lie within the bounds, {ends}")
+            )
+        elif column.is_whole and value != int(value):
+            faults.append(("atoms", f"atoms, {value}: must be a whole number in such a column"))
+    if len(set(column.atoms)) < len(column.atoms) or len(column.atoms) > MOST_ATOMS:
+        faults.append(("atoms", f"atoms: list each value once, at most {MOST_ATOMS} of them"))
+    return faults
 
 
 def is_finite(value: float) -> bool:
@@ -129,13 +214,17 @@ def _missing_number_faults(column: Declaration, lower: float, upper: float) -> l
         fits = math.isfinite(above) and math.isfinite(above - lower)
         rule = f"missing={NULL!r}: needs a number above upper={upper}; lower it"
         return [] if fits else [("missing", rule)]
+    low, high = _shown(column, lower), _shown(column, upper)
     if isinstance(missing, bool | str):
-        rule = f"must be a number from {lower} to {upper}, or {NULL!r} to stay missing"
+        what = _FORMS.get(column.kind, "a number")
+        rule = f"must be {what} from {low} to {high}, or {NULL!r} to stay missing"
         return [("missing", f"missing={missing!r}: {rule}")]
+    shown = _shown(column, missing)
     if not lower <= missing <= upper:
-        return [("missing", f"missing={missing}: must lie within the bounds, {lower} to {upper}")]
-    if column.kind is Kind.INTEGER and missing != int(missing):
-        return [("missing", f"missing={missing}: must be a whole number in an integer column")]
+        return [("missing", f"missing={shown}: must lie within the bounds, {low} to {high}")]
+    if column.is_whole and missing != int(missing):
+        rule = f"must be a whole number in {_article(column.kind)} {column.kind} column"
+        return [("missing", f"missing={shown}: {rule}")]
     return []
 
 
@@ -143,11 +232,14 @@ def _category_faults(column: Declaration) -> list[Fault]:
     """Categories: some, no doubles, and a missing value among them."""
     names = column.categories
     if not names:
-        return [("categories", f"categories are absent: a category column lists its values; {_PUBLIC}")]
+        rule = f"{_article(column.kind)} {column.kind} column lists its values"
+        return [("categories", f"categories are absent: {rule}; {_PUBLIC}")]
     faults = []
     doubles = doubled(names)
     if doubles:
         faults.append(("categories", f"categories: {doubles} more than once; list each once"))
+    if column.kind is Kind.ORDINAL:
+        return faults + _rank_faults(column)
     if column.missing == OWN_CATEGORY and OWN_CATEGORY in names:
         rule = "is a category and also means one of its own; name another missing value"
         faults.append(("missing", f"missing={OWN_CATEGORY!r}: {rule}"))
@@ -155,6 +247,19 @@ def _category_faults(column: Declaration) -> list[Fault]:
         rule = "must be one of the categories, or 'category' for one of its own"
         faults.append(("missing", f"missing={column.missing!r}: {rule}"))
     return faults
+
+
+def _rank_faults(column: Declaration) -> list[Fault]:
+    """Ordered levels: two or more, and a missing value among them or none."""
+    if len(column.categories) < 2:
+        return [("categories", "categories: an ordinal column has two levels or more, lowest first")]
+    if column.missing == NULL and NULL in column.categories:
+        rule = "is a level and also means that values stay missing; name another missing value"
+        return [("missing", f"missing={NULL!r}: {rule}")]
+    if column.missing not in (None, NULL) and column.missing not in column.categories:
+        rule = f"must be one of the levels, or {NULL!r} to stay missing"
+        return [("missing", f"missing={column.missing!r}: {rule}")]
+    return []
 
 
 def doubled(names: tuple[str, ...]) -> str:
@@ -166,6 +271,7 @@ class PersonBound(StrEnum):
     """What happens to a person who has more rows than are used."""
 
     KEEP = "keep"  # the rows with the smallest hash of id and content
+    SCALE = "scale"  # all rows, each at a part of its weight
 
 
 class NoPerson(StrEnum):
@@ -173,6 +279,13 @@ class NoPerson(StrEnum):
 
     DROP = "drop"
     ONE_PERSON = "one-person"  # all of them together are one person's
+
+
+class PersonIds(StrEnum):
+    """Which ids are one person's."""
+
+    ALIKE = "alike"  # numbers of one value, texts that differ in case or blanks
+    AS_WRITTEN = "as-written"  # the same letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +296,12 @@ class PersonSpec:
     max_rows: int
     bound: str = PersonBound.KEEP.value
     no_person: str = NoPerson.DROP.value
+    ids: str = PersonIds.ALIKE.value
+
+    @property
+    def weight_bits(self) -> int:
+        """Rows weigh multiples of 2^-bits: 0 where every row is whole."""
+        return WEIGHT_BITS if self.bound == PersonBound.SCALE else 0
 
     def facts(self) -> dict[str, object]:
         """The declared fields, by their names in a schema file."""
@@ -191,6 +310,7 @@ class PersonSpec:
             "max_rows_per_person": self.max_rows,
             "bound": self.bound,
             "no_person": self.no_person,
+            **({} if self.ids == PersonIds.ALIKE else {"ids": self.ids}),
         }
 
     def faults(self, table: "TableDeclaration") -> list[Fault]:
@@ -205,6 +325,7 @@ class PersonSpec:
         for name, value, words in (
             ("bound", self.bound, tuple(PersonBound)),
             ("no_person", self.no_person, tuple(NoPerson)),
+            ("ids", self.ids, tuple(PersonIds)),
         ):
             if value not in words:
                 found.append((name, f"{name}={value!r}: must be {' or '.join(words)}"))
@@ -215,117 +336,3 @@ class PersonSpec:
             rule = "a file without a line of names has no column of ids; give it names"
             found.append(("header", f"header=false: {rule}"))
         return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDeclaration:
-    """What is declared of a table besides the rules of each column."""
-
-    names: tuple[str, ...]
-    person: PersonSpec | None = None
-    is_open: bool  # patterns wait for the data's names
-    header: bool | None = None  # whether the first line of a CSV file holds names, if declared
-    has_items: bool
-    unit: Unit
-    neighbours: Neighbours
-    label: str | None
-    rows: int | None
-    max_rows: int
-
-    def faults(self) -> list[Fault]:
-        """Every rule that the table breaks."""
-        found: list[Fault] = []
-        if (self.unit, self.neighbours) not in LEGAL_PAIRS:
-            legal = ", ".join(f"{u}/{r}" for u, r in LEGAL_PAIRS)
-            message = (
-                f"neighbours={self.neighbours}: not legal with unit={self.unit}; use one of {legal}"
-            )
-            found.append(("neighbours", message))
-        filled = bool(self.names) or self.is_open
-        doubles = doubled(self.names)
-        if doubles:
-            found.append(("columns", f"columns {doubles}: declared more than once; names must differ"))
-        if not self.has_items and not filled:
-            found.append(("columns", "columns are absent: declare [[columns]], [[groups]] or [items]"))
-        if self.has_items and filled:
-            found.append(("items", "items: a table has either columns or item sets; keep one of them"))
-        if not isinstance(self.header, bool | None):
-            found.append(("header", f"header={self.header!r}: must be true or false"))
-        if self.header is False and self.is_open:
-            rule = "a file without a line of names has none to match; list the columns, or use a range"
-            found.append(("header", f"header=false: {rule}"))
-        if self.person is not None:
-            found += self.person.faults(self)
-        elif self.unit is Unit.PERSON:
-            rule = "declare the column of ids, and max_rows_per_person"
-            found.append(("person", f"person is absent: unit='person' needs it; {rule}"))
-        if self.label is not None and self.label not in self.names and not self.is_open:
-            found.append(("label", f"label={self.label!r}: is no column; name a declared one"))
-        return found + self._row_faults()
-
-    def _row_faults(self) -> list[Fault]:
-        """The declared numbers of rows."""
-        found: list[Fault] = []
-        if not 1 <= self.max_rows <= MAX_ROWS:
-            found.append(("max_rows", f"max_rows={self.max_rows}: must lie between 1 and 2^31"))
-        if self.rows is not None and not self.neighbours.rows_are_public:
-            found.append(("rows", f"rows={self.rows}: is private under {self.neighbours}; remove it"))
-        elif self.rows is not None and not 1 <= self.rows <= self.max_rows:
-            found.append(("rows", f"rows={self.rows}: must lie between 1 and max_rows={self.max_rows}"))
-        return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """A declared constraint: column `lower` never exceeds column `upper` in a row.
-
-    It is public knowledge and is never checked against rows: synthetic ones are made to keep it.
-    """
-
-    lower: str
-    upper: str
-
-    def facts(self) -> dict[str, str]:
-        """The declared fields."""
-        return {"lower": self.lower, "upper": self.upper}
-
-
-def order_faults(
-    orders: Sequence[Order], columns: Sequence[Declaration], label: str | None
-) -> list[tuple[int, str]]:
-    """Every broken rule, with the place of its constraint."""
-    known = {column.name: column for column in columns}
-    found = []
-    for place, order in enumerate(orders):
-        pair = f"constraint {order.lower!r} <= {order.upper!r}"
-        ends = [known.get(name) for name in (order.lower, order.upper)]
-        if any(end is None for end in ends):
-            found.append((place, f"{pair}: both must be declared columns"))
-        elif not all(end is not None and end.is_numeric for end in ends):
-            found.append((place, f"{pair}: both must be numbers or integers"))
-        elif label in (order.lower, order.upper):
-            found.append((place, f"{pair}: the label is drawn first and cannot be moved; leave it out"))
-        elif not _can_hold(ends[0], ends[1]):
-            found.append((place, f"{pair}: the bounds allow no such row; correct them"))
-    for place in range(len(orders)):
-        if _closes_a_circle(orders[: place + 1]):
-            order = orders[place]
-            rule = "closes a circle with the constraints before it; remove one of them"
-            found.append((place, f"constraint {order.lower!r} <= {order.upper!r}: {rule}"))
-            break
-    return found
-
-
-def _can_hold(lower: Declaration | None, upper: Declaration | None) -> bool:
-    """Whether the smallest value of the one is at most the largest of the other."""
-    if lower is None or upper is None or lower.lower is None or upper.upper is None:
-        return False
-    return lower.lower <= upper.upper
-
-
-def _closes_a_circle(orders: Sequence[Order]) -> bool:
-    """Whether the upper end of the last constraint leads back to its lower end."""
-    reached, last = {orders[-1].upper}, orders[-1].lower
-    for _ in orders:
-        reached |= {order.upper for order in orders[:-1] if order.lower in reached}
-    return last in reached

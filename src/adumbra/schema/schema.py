@@ -7,7 +7,6 @@ A schema comes from TOML (`schema_file`), or from `Schema.numeric` for arrays.
 
 import hashlib
 import html
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -16,19 +15,17 @@ from pathlib import Path
 import rfc8785
 
 from adumbra.errors import InvalidInput, Unsupported, require
-from adumbra.numerics import EXACT
 from adumbra.relations import Neighbours, Reach, Unit
+from adumbra.schema.column import Column
+from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Bound, Derived, Rule, bind
 from adumbra.schema.rules import (
     MAX_ROWS,
     OWN_CATEGORY,
-    Declaration,
     Kind,
-    Order,
     PersonSpec,
-    TableDeclaration,
-    order_faults,
 )
+from adumbra.schema.table import TableDeclaration
 from adumbra.schema.witness import Row, find_row, row_faults
 
 __all__ = [
@@ -51,68 +48,6 @@ Facts = dict[str, object]
 FIRST_FORMAT, FORMAT = "adumbra-schema/1", "adumbra-schema/2"
 
 NOTEBOOK_COLUMNS = 20  # that a notebook shows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column(Declaration):
-    """One column; `missing` is the value that anything unreadable gets.
-
-    By default that is the middle of the bounds, the first category, or false. With `missing = "null"` an
-    unreadable number stays one, for methods that can give it back.
-    """
-
-    def __post_init__(self) -> None:
-        faults = self.faults()
-        require(not faults, "; ".join(f"column {self.name!r}, {message}" for _, message in faults))
-        for name in ("lower", "upper", "missing"):
-            value = getattr(self, name)
-            if (
-                isinstance(value, int) and abs(value) >= EXACT
-            ):  # canonical JSON holds such numbers as floats
-                object.__setattr__(self, name, float(value))
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The closed range of the column's float64 values: its bounds, or its first and last code."""
-        if self.lower is not None and self.upper is not None:
-            return float(self.lower), float(self.upper)
-        return 0.0, float(self.levels - 1)
-
-    @property
-    def levels(self) -> int:
-        """How many codes there are; 0 for a numeric column."""
-        if self.kind is Kind.BOOLEAN:
-            return 2
-        return len(self.categories) + (self.missing == OWN_CATEGORY)
-
-    @property
-    def fill(self) -> float:
-        """The float64 value (number or code) of everything unreadable."""
-        if self.is_numeric:
-            lower, upper = self.limits
-            if self.missing is None:
-                middle = lower + (upper - lower) / 2
-                return float(round(middle)) if self.kind is Kind.INTEGER else middle
-            if self.keeps_null:  # the next value above the bounds, which no other cell can have
-                return upper + 1.0 if self.kind is Kind.INTEGER else math.nextafter(upper, math.inf)
-            return float(self.missing)
-        if self.kind is Kind.BOOLEAN:
-            return float(bool(self.missing))
-        if self.missing == OWN_CATEGORY:
-            return float(len(self.categories))
-        return float(self.categories.index(str(self.missing))) if self.missing is not None else 0.0
-
-    def facts(self) -> Facts:
-        """The declared fields, without those left at their default."""
-        given: Facts = {"name": self.name, "kind": str(self.kind)}
-        if self.is_numeric:
-            given |= {"lower": self.lower, "upper": self.upper}
-        if self.categories:
-            given["categories"] = list(self.categories)
-        if self.missing is not None:
-            given["missing"] = self.missing
-        given |= {"cast": True} if self.cast else {}
-        return given | ({"source": self.source} if self.source else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +94,8 @@ class Schema:
     patterns: tuple[Pattern, ...] = ()
     constraints: tuple[Order, ...] = ()
     header: bool | None = None  # CSV: the first line holds public names, or is a row; None: not declared
+    delimiter: str | None = None  # CSV: what stands between two fields; None: by the suffix
+    encoding: str | None = None  # CSV: how text is written; None: UTF-8
     rules: tuple[Rule, ...] = ()  # that every synthetic row keeps
     derived: tuple[Derived, ...] = ()  # columns of synthetic rows that are computed from the others
     person: PersonSpec | None = None  # whose rows belong together, under unit=person
@@ -175,6 +112,8 @@ class Schema:
             rows=self.rows,
             max_rows=self.max_rows,
             header=self.header,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
         )
         messages = [message for _, message in declared.faults()]
         if not self.patterns:  # else names are not known yet
@@ -209,6 +148,11 @@ class Schema:
     def reach(self) -> Reach:
         """How far one unit reaches into a sum over rows."""
         return Reach(self.neighbours, 1 if self.person is None else self.person.max_rows)
+
+    @property
+    def weight_bits(self) -> int:
+        """Rows weigh multiples of 2^-bits in a sum; 0: every row is whole."""
+        return 0 if self.person is None else self.person.weight_bits
 
     @property
     def label_index(self) -> int | None:
@@ -249,11 +193,15 @@ class Schema:
         return find_row(self.bound_rules(), self.columns, self.constraints)
 
     def require_filled(self, method: str) -> None:
-        """Refuse what only `moments` gives back: numbers that stay missing, rules, derived columns."""
+        """Refuse what only `moments` gives back: rules, derived columns, atoms, missing numbers."""
         declared = "rules" if self.rules else "derived" if self.derived else ""
         if declared:
             remedy = "remove them from the schema, or use the method moments"
             raise Unsupported(f"{declared}: {method} cannot keep them; {remedy}")
+        apart = [column.name for column in self.columns if column.atoms]
+        if apart:
+            remedy = "remove them from the schema, or use the method moments"
+            raise Unsupported(f"column {apart[0]!r}, atoms: {method} cannot keep them; {remedy}")
         kept = [column.name for column in self.columns if column.keeps_null]
         if kept:
             remedy = "give a number instead, or use the method moments"
@@ -295,7 +243,7 @@ class Schema:
             "columns": [column.facts() for column in self.columns],
         }
         optional = {"rows": self.rows, "label": self.label, "declared_by": self.declared_by or None}
-        optional |= {"header": self.header}
+        optional |= {"header": self.header, "delimiter": self.delimiter, "encoding": self.encoding}
         given |= {name: value for name, value in optional.items() if value is not None}
         given |= {} if self.person is None else self.person.facts()
         if self.items is not None:
@@ -318,8 +266,9 @@ class Schema:
     def format(self) -> str:
         """The first format that can say all this: a schema of the first keeps its digest."""
         templates = (pattern.template for pattern in self.patterns)
-        named = any(column.source for column in (*self.columns, *templates))
-        newer = self.rules or self.derived or self.person or named
+        newer_columns = any(column.newer_field for column in (*self.columns, *templates))
+        newer_columns = newer_columns or bool(self.delimiter or self.encoding)
+        newer = self.rules or self.derived or self.person or newer_columns
         return FORMAT if newer else FIRST_FORMAT
 
     def digest(self) -> str:

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from adumbra.schema.reading import TODO
+from adumbra.schema.fields import TODO
 
 
 def text_of(path: Path) -> str:

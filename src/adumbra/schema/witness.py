@@ -11,8 +11,9 @@ import numpy as np
 
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.conditions import Allowed, can_be_missing, inverted, limits_of
+from adumbra.schema.orders import Order
 from adumbra.schema.row_rules import Bound, Derived, Rule, bind
-from adumbra.schema.rules import Declaration, Kind, Order
+from adumbra.schema.rules import Declaration, Kind
 
 MOST_STEPS = 100_000
 
@@ -125,5 +126,5 @@ def row_faults(
 
 def _orders_fail(orders: Sequence[Order], columns: Sequence[Declaration]) -> bool:
     """Whether an order names what is no number; its own fault is said elsewhere."""
-    numbers = {column.name for column in columns if column.is_numeric}
+    numbers = {column.name for column in columns if column.kind.has_bounds}
     return any({order.lower, order.upper} - numbers for order in orders)

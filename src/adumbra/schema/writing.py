@@ -8,7 +8,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from adumbra.schema.reading import TODO
+from adumbra.schema.fields import TODO
 from adumbra.schema.schema import FORMAT, Schema
 from adumbra.schema.suspects import suspect
 
@@ -55,7 +55,8 @@ def write_schema(schema: Schema) -> str:
     optional = {"rows": schema.rows, "label": schema.label, "declared_by": schema.declared_by or None}
     table |= {name: value for name, value in optional.items() if value is not None}
     table["max_rows"] = schema.max_rows
-    table |= {} if schema.header is None else {"header": schema.header}
+    csv = {name: getattr(schema, name) for name in ("header", "delimiter", "encoding")}
+    table |= {name: value for name, value in csv.items() if value is not None}
     table |= {} if schema.person is None else schema.person.facts()
     parts = [f"format = {_value(FORMAT)}\n", _section("[table]", table)]
     if schema.items is not None:
@@ -74,10 +75,11 @@ def write_schema(schema: Schema) -> str:
     return "\n".join(parts)
 
 
-def draft_schema(
+def draft_schema(  # noqa: PLR0913 - all but the columns have defaults
     columns: Sequence[tuple[str, pa.DataType | None]],
     *,
     header: bool | None = None,
+    delimiter: str | None = None,
     codebook: Mapping[str, Fields] | None = None,
     source: str = "",
     keep_all: bool = False,
@@ -113,7 +115,8 @@ def draft_schema(
                 kept.append(fields)
         body += _column_sections(kept, is_draft=True)
     head: Fields = {"unit": TODO, "neighbours": TODO, "declared_by": TODO}
-    table = _section("[table]", head if header is None else {**head, "header": header})
+    head |= {} if header is None else {"header": header}
+    table = _section("[table]", head if delimiter is None else {**head, "delimiter": delimiter})
     choices = '# label = "..."   the column to predict, if any\n# rows = ...      if n is public\n'
     return "\n".join([f"{_HEAD}format = {_value(FORMAT)}\n", table + choices, *notes, *body])
 
@@ -130,7 +133,8 @@ def delimiter_hint(names: list[str]) -> list[str]:
     """A word on the delimiter, if the one name of a text file looks like several; it quotes nothing."""
     if len(names) != 1 or not any(sign in names[0] for sign in ";\t|,"):
         return []
-    return ["the first line has one field only; delimiters are commas (.csv) or tabs (.tsv)"]
+    rule = "delimiters are commas (.csv) or tabs (.tsv), or declared by delimiter in [table]"
+    return [f"the first line has one field only; {rule}"]
 
 
 def _known_fields(name: str, storage: pa.DataType | None, entry: Fields, source: str) -> Fields | None:
@@ -138,9 +142,9 @@ def _known_fields(name: str, storage: pa.DataType | None, entry: Fields, source:
     if "kind" not in entry:
         return _draft_fields(name, storage)
     fields: Fields = {"name": name, **entry}
-    if entry["kind"] in ("number", "integer"):
+    if entry["kind"] in ("number", "integer", "date", "datetime"):
         fields |= {end: entry.get(end, TODO) for end in ("lower", "upper")}
-    if entry["kind"] == "category":
+    if entry["kind"] in ("category", "ordinal"):
         fields.setdefault("categories", [TODO])
     return {**fields, "source": source} if source else fields
 
@@ -159,11 +163,15 @@ def _draft_fields(name: str, storage: pa.DataType | None) -> Fields | None:
         return {"name": name, "kind": "boolean"}
     if is_text(plain):
         return {"name": name, "kind": "category", "categories": [TODO]}
-    if pa.types.is_integer(plain):
-        return {"name": name, "kind": "integer", "lower": TODO, "upper": TODO}
-    if pa.types.is_floating(plain) or pa.types.is_decimal(plain):
-        return {"name": name, "kind": "number", "lower": TODO, "upper": TODO}
-    return None
+    kinds: tuple[tuple[str, Callable[[pa.DataType], bool]], ...] = (
+        ("integer", pa.types.is_integer),
+        ("number", pa.types.is_floating),
+        ("number", pa.types.is_decimal),
+        ("date", pa.types.is_date),
+        ("datetime", pa.types.is_timestamp),
+    )
+    found = [kind for kind, test in kinds if test(plain)]
+    return {"name": name, "kind": found[0], "lower": TODO, "upper": TODO} if found else None
 
 
 def _left_out(storage: pa.DataType | None) -> str:
@@ -198,7 +206,10 @@ def _column_section(fields: Fields) -> str:
     section = _section("[[columns]]", fields)
     if fields.get("kind") != TODO:
         return section
-    kinds = "# kind: number or integer (keep lower and upper), category (keep categories), boolean\n"
+    kinds = (
+        "# kind: number, integer, date or datetime (keep lower and upper), "
+        "category or ordinal (keep categories), boolean\n"
+    )
     lines = f"lower = {_value(TODO)}\nupper = {_value(TODO)}\ncategories = {_value([TODO])}\n"
     return section + kinds + "".join(f"# {line}\n" for line in lines.splitlines())
 

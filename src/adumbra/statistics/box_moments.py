@@ -7,7 +7,11 @@
 A diagonal entry of a dummy is its sum and a pair of one group is 0, so neither is released. Without
 classes the sum is one, and the count is released only where the number of rows is private.
 
-Proof       box_moments.proof.md, of `box_rows`, `joint_l1`, `joint_l2_square`, `sigma_factors`.
+With weights (no classes) a column of squared weight q_j is sqrt(q_j) as long in the L2 geometry: its
+entries get less noise, all others more.
+
+Proof       box_moments.proof.md, of `box_rows`, `joint_l1`, `joint_l2_square`, `sigma_factors`;
+            weighted_moments.proof.md, of `weighted_l2_square` and `weighted_factors`.
 """
 
 import math
@@ -93,6 +97,12 @@ class BoxMoments:
 
     shape: BoxShape
     exponent: int = -2 * ROW_BITS
+    weights: tuple[int, ...] = ()  # squared, of each column and the constant; empty: those of `_weights`
+
+    def __post_init__(self) -> None:
+        fits = not self.weights or (self.shape.classes == 0 and len(self.weights) == self.shape.size)
+        require(fits, "weights: need one for each column and the constant, and no classes")
+        require(min(self.weights, default=1) >= 1, "weights: must be whole numbers of at least 1")
 
     def zero(self) -> Ints:
         """No rows."""
@@ -110,7 +120,10 @@ class BoxMoments:
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """L1 of the released coordinates; L2 in the coordinates of `sigma_factors`."""
-        square = joint_l2_square(self.shape, neighbours)
+        if self.weights:
+            square = weighted_l2_square(self.shape, self.weights, neighbours)
+        else:
+            square = joint_l2_square(self.shape, neighbours)
         return Sensitivity(
             l1=fraction_upper(joint_l1(self.shape, neighbours)), l2=sqrt_upper(fraction_upper(square))
         )
@@ -131,9 +144,27 @@ class BoxMoments:
 
     def roundings(self, neighbours: Neighbours) -> tuple[float, float]:
         """L1 and weighted L2 of a change by one unit in every released coordinate."""
-        kinds = np.bincount(self.coordinates(neighbours)[2], minlength=4).tolist()
+        kinds = self.kind_counts(neighbours)
         square = sum(count * weight for count, weight in zip(kinds, _weights(self.shape), strict=True))
+        if self.weights:
+            places = self.coordinates(neighbours)
+            square = Fraction(int(isometric_squares(self.weights, places).sum()))
         return float(sum(kinds)), sqrt_upper(fraction_upper(Fraction(square)))
+
+    def factors(self, places: tuple[Ints, Ints, Ints]) -> Array:
+        """The noise sigma of each coordinate over that of the isometric coordinates, rounded up."""
+        if self.weights:
+            return weighted_factors(self.weights, places)
+        return sigma_factors(self.shape)[places[2]]
+
+    def kind_counts(self, neighbours: Neighbours) -> tuple[int, int, int, int]:
+        """How many coordinates of each `Kind` are released, without listing them."""
+        width, further = self.shape.width, self.shape.size - self.shape.width
+        levels = [group.stop - group.start for group in self.shape.groups]
+        inside = sum(level * (level - 1) // 2 for level in levels)  # products within a category
+        has_counts = bool(self.shape.classes) or not neighbours.rows_are_public
+        cross = width * (width - 1) // 2 - inside
+        return len(self.shape.numeric), cross, width * further, further * has_counts
 
 
 def joint_l1(shape: BoxShape, neighbours: Neighbours) -> Fraction:
@@ -216,6 +247,34 @@ def _weights(shape: BoxShape) -> tuple[Fraction, ...]:
     """Squared isometric weight of each `Kind`: what it counts for in the squared L2 change."""
     square = class_weight_square(shape)
     return Fraction(1), Fraction(2), 2 * square, square**2
+
+
+def weighted_l2_square(shape: BoxShape, weights: tuple[int, ...], neighbours: Neighbours) -> Fraction:
+    """The squared L2 change where column j counts sqrt(q_j) z_j and the constant sqrt(q_0).
+
+    Z = sum of q_j / 4 over numbers + the largest q_j of each group + q_0 bounds the squared length.
+    add-remove    Z^2
+    replace-one   2 Z^2 - 2 max(0, q_0 - sum of q_j / 4 over numbers)^2
+    """
+    numbers = Fraction(sum(weights[place] for place in shape.numeric), 4)
+    constant = weights[shape.width]
+    longest = numbers + sum(max(weights[group]) for group in shape.groups) + constant
+    if neighbours is Neighbours.ADD_REMOVE:
+        return longest**2
+    _require_replace(neighbours)
+    return 2 * longest**2 - 2 * max(Fraction(0), constant - numbers) ** 2
+
+
+def isometric_squares(weights: tuple[int, ...], places: tuple[Ints, Ints, Ints]) -> Ints:
+    """The squared isometric weight of each coordinate: q_i^2 on the diagonal, 2 q_i q_j beside it."""
+    squares = np.asarray(weights, np.int64)
+    rows, columns, _ = places
+    return np.asarray(squares[rows] * squares[columns] * np.where(rows == columns, 1, 2))
+
+
+def weighted_factors(weights: tuple[int, ...], places: tuple[Ints, Ints, Ints]) -> Array:
+    """One over the isometric weight of each coordinate, rounded up."""
+    return np.asarray((1.0 + 2.0**-50) / np.sqrt(isometric_squares(weights, places).astype(np.float64)))
 
 
 def complete(noisy: Array, coordinates: tuple[Ints, Ints, Ints], shape: BoxShape) -> Array:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from adumbra.mechanisms.base import Published, Settled
-from adumbra.mechanisms.box_pictures import moment_pictures
+from adumbra.mechanisms.base import SYNTHETIC, Published, Settled
+from adumbra.mechanisms.box_pictures import SUMS, moment_pictures
 from adumbra.mechanisms.box_release import MomentParts
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.postprocess.moments.pictures import class_names
@@ -50,3 +50,14 @@ def pictures(settled: Settled[LDAConfig, MomentParts], published: Published) -> 
             "width 1)."
         ),
     )
+
+
+def words(_: Settled[LDAConfig, MomentParts], __: Published) -> dict[str, str]:
+    """What each part is."""
+    return {
+        "data": SYNTHETIC,
+        "class_shares": "The noisy share of each class.",
+        "class_means": "The noisy mean of each encoded column, one line per class.",
+        "second_moment": "The mean product of two encoded columns, with its noise reduced.",
+        **SUMS,
+    }

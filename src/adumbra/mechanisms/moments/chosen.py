@@ -81,13 +81,18 @@ def score_range(reach: Reach) -> float:
     return 2.0 * reach_sensitivity(table_sensitivity, reach).l1
 
 
-def prices(chosen: Chosen, reach: Reach, amounts: tuple[float, float], *, is_pure: bool) -> Prices:
-    """The noise of each choice and table, if so many are made within the two amounts."""
+def prices(
+    chosen: Chosen, reach: Reach, amounts: tuple[float, float], *, is_pure: bool, bits: int = 0
+) -> Prices:
+    """The noise of each choice and table, if so many are made within the two amounts.
+
+    Rows weigh multiples of 2^-bits.
+    """
     bound, moves = reach_sensitivity(table_sensitivity, reach), score_range(reach)
     even = [1.0 / chosen.tables] * chosen.tables
     if is_pure:
         each, epsilon = (min(split_epsilon(amount, even)) for amount in amounts)
-        noise = calibrate_laplace(bound.l1, epsilon, exponent=0, rounding=float(MOST_CELLS))
+        noise = calibrate_laplace(bound.l1, epsilon, exponent=-bits, rounding=float(MOST_CELLS))
         return Prices(
             choice=gumbel_scale(moves, each),
             score_range=moves,
@@ -96,7 +101,7 @@ def prices(chosen: Chosen, reach: Reach, amounts: tuple[float, float], *, is_pur
         )
     each = gumbel_epsilon0(amounts[0], chosen.tables)
     noise = calibrate_gaussian(
-        bound.l2, min(split_mu(amounts[1], even)), exponent=0, rounding=sqrt_upper(MOST_CELLS)
+        bound.l2, min(split_mu(amounts[1], even)), exponent=-bits, rounding=sqrt_upper(MOST_CELLS)
     )
     return Prices(
         choice=gumbel_scale(moves, each), score_range=moves, table=noise, distribution="gaussian"
@@ -129,11 +134,13 @@ def candidates(sizes: tuple[int, ...], sigma: float, rows: float, seed: int) -> 
 class Turns:
     """What the released choices and tables are made from: exact tables, prices, and the grant."""
 
-    exact: Mapping[Clique, Ints]  # private: the joint table of every candidate
+    exact: Mapping[Clique, Ints]  # private: the joint table of every candidate, in units of 2^-bits
     chosen: Chosen
     prices: Prices
     grant: Grant
     seed: int  # public
+    most: int  # rows that the schema allows; public
+    bits: int = 0  # rows weigh multiples of 2^-bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +196,9 @@ def take_turns(turns: Turns, working: Working) -> tuple[Working, Turned]:
 
 def choose(turns: Turns, working: Working, left: list[Clique], numbers: range) -> list[Clique]:
     """One table per number, each by its own noise; tables of one batch share at most one column."""
-    sigma = turns.prices.sigma
-    units = np.array([score(turns.exact[c], working.shown(c), sigma) for c in left], np.int64)
+    sigma, most, bits = turns.prices.sigma, turns.most, turns.bits
+    scores = [score(turns.exact[c], working.shown(c), sigma, most, bits) for c in left]
+    units = np.array(scores, np.int64)
     picked: list[Clique] = []
     for number in numbers:
         free = [i for i, c in enumerate(left) if all(len({*c} & {*p}) < 2 for p in picked)]
@@ -202,17 +210,21 @@ def choose(turns: Turns, working: Working, left: list[Clique], numbers: range) -
     return picked
 
 
-def score(exact: Ints, shown: Array, sigma: float) -> int:
-    """How wrong a table is shown, less the noise that it would be measured with; in units of 2^-10."""
-    wanted = np.rint(shown * 2.0**SCORE_BITS).astype(np.int64)
+def score(exact: Ints, shown: Array, sigma: float, most: int, bits: int = 0) -> int:
+    """How wrong a table is shown, less the noise that it would be measured with; in units of 2^-10.
+
+    The exact table is in units of 2^-bits. No cell holds more rows than `most`: a noisy count beyond it
+    would leave 64-bit integers.
+    """
+    wanted = np.rint(np.clip(shown, 0.0, float(most)) * 2.0**SCORE_BITS).astype(np.int64)
     noise = int(math.sqrt(2.0 / math.pi) * sigma * len(wanted) * 2.0**SCORE_BITS)
-    return int(np.abs(exact * 2**SCORE_BITS - wanted).sum()) - noise
+    return int(np.abs(exact * 2 ** (SCORE_BITS - bits) - wanted).sum()) - noise
 
 
 def measure(turns: Turns, clique: Clique, number: int) -> Array:
     """One chosen table with its noise."""
     noise = turns.prices.table
-    value = coarsen(Lattice(turns.exact[clique], 0), noise.exponent)
+    value = coarsen(Lattice(turns.exact[clique], -turns.bits), noise.exponent)
     key = turns.grant.key(TABLES, number)
     if turns.prices.distribution == "laplace":
         return add_laplace(value, noise.scale, key).to_float()

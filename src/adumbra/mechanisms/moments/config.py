@@ -8,6 +8,7 @@ from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.privacy.guarantee import require_budget
 
 NUMBERS = ("auto", "bins", "scores")
+LEAST_SHARE = 1e-3  # of the budget for histograms: a smaller one buys noise alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +43,8 @@ class MomentsConfig:
         require_budget(self.epsilon, self.delta)
         require_rows(synthetic_rows=self.synthetic_rows, expected_rows=self.expected_rows)
         share = self.marginal_share
-        # A tiny share is noise alone, and its counts could pass what scores of tables hold in 64 bits.
-        lies = share is None or 1e-3 <= share <= 0.95
-        require(lies, f"marginal_share={share}: must lie between 0.001 and 0.95")
+        lies = share is None or LEAST_SHARE <= share <= 0.95
+        require(lies, f"marginal_share={share}: must lie between {LEAST_SHARE} and 0.95")
         paid = self.table_share
         require(paid is None or 0.0 <= paid <= 0.9, f"table_share={paid}: must lie between 0 and 0.9")
         require(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.fields import refuse_idle
-from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.config import LEAST_SHARE, MomentsConfig
 from adumbra.mechanisms.sizes import FLOAT, ROWS_GUESS, Size
 from adumbra.numerics import ROW_BITS
 from adumbra.postprocess.decode import BLOCK_ROWS, BLOCK_VALUES
@@ -24,6 +24,7 @@ from adumbra.postprocess.moments.design import (
     label_of,
 )
 from adumbra.privacy.conversion import mu_of
+from adumbra.privacy.guarantee import BUDGET_RANGE
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 from adumbra.statistics.moments import BlockGram
@@ -61,8 +62,8 @@ CODE_PARTS = (16, 32)  # codes of a number, where tables are measured: noisy and
 def design(config: MomentsConfig, schema: Schema) -> Design:
     """The rules: from the schema, the budget and a public (or guessed) number of rows."""
     require_row_unit(schema)
-    # For the rules alone, a person of m rows is about a row at epsilon / m.
-    config = replace(config, epsilon=config.epsilon / schema.reach.rows)
+    # For the rules alone, a person of m rows is about a row at epsilon / m, or at the least legal one.
+    config = replace(config, epsilon=max(config.epsilon / schema.reach.rows, BUDGET_RANGE[0]))
     schema.require_closed()
     count = schema.rows or config.expected_rows or ROWS_GUESS
     label, classes = label_of(schema)
@@ -71,13 +72,14 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         refuse_idle(config, {"numbers": "without columns of numbers"})
     columns = schema.width - (label is not None)
     require(columns >= 1, "columns: the label is the only one; declare a column to synthesize")
-    levels = sum(c.levels > 2 and i != label for i, c in enumerate(schema.columns))
+    listed = enumerate(schema.columns)
+    levels = sum(c.levels > 2 and not c.is_numeric and i != label for i, c in listed)
     is_binned = numeric <= levels and _is_binned(config, columns, numeric, count)
     is_binned = is_binned if config.numbers == "auto" else config.numbers == "bins"
     parts = FINE_CELLS if is_binned else _score_cells(config, columns, count)
     features = features_of(schema, label, is_binned=is_binned, parts=parts)
     share = config.marginal_share or _histogram_share(
-        config, features, count, is_labelled=label is not None
+        config, features, count, most=LABELLED_SHARE if label is not None else PLAIN_SHARE
     )
     # Categories learn their classes from the histograms; numbers learn them from the Gram. Without a
     # class the appended constant tells of means alone, which the histograms know.
@@ -95,6 +97,10 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         quantile=CLIP_QUANTILES[0],
     )
     edge = relative_edge(config, decided, decided.widest())
+    if edge > REFINED_EDGE and config.marginal_share is None:  # pairs are noise: one-way laws get more
+        share = _histogram_share(config, features, count, most=LABELLED_SHARE)
+        decided = replace(decided, shares=(share, 0.02, 1.0 - share - 0.02))
+        edge = relative_edge(config, decided, decided.widest())
     decided = replace(decided, is_refined=edge <= REFINED_EDGE and _is_coded(decided))
     decided = _with_chosen(config, schema, decided)
     is_paired = decided.is_refined and not any(f.is_levels for f in features)
@@ -168,22 +174,24 @@ def _is_binned(config: MomentsConfig, columns: int, numeric: int, rows: int) -> 
 
 
 def _histogram_share(
-    config: MomentsConfig, features: tuple[Feature, ...], rows: int, *, is_labelled: bool
+    config: MomentsConfig, features: tuple[Feature, ...], rows: int, *, most: float
 ) -> float:
-    """The histograms' part of the budget: less, the more their cells would drown in noise anyhow.
+    """The histograms' part of the budget: `most` beside categories, else less, the more cells drown.
 
     With a class they are pair tables, which carry most of what is known of it. Without one they are
-    known well soon, and pairs hold nearly all of the error.
+    known well soon, and pairs hold nearly all of the error, unless these are noise.
 
     Errors of histograms and of the Gram both grow with sqrt(columns) / (rows mu), so that the best
-    parts hardly depend on either; but a cell whose noise exceeds its rows is worth nothing. The mean
-    over columns, each by its own cells.
+    parts hardly depend on either. But of numbers alone, whose columns share a shape, a cell with more
+    noise than rows is worth nothing. The mean over columns, each by its own cells. Never below what a
+    config may ask for: nothing is left of less.
     """
-    most = LABELLED_SHARE if is_labelled else PLAIN_SHARE
-    most = most if any(f.is_levels for f in features) else NUMBER_SHARE
-    sigma = math.sqrt(2.0 * (len(features) + 1) / most) / rough_mu(config)
+    if any(f.is_levels for f in features):
+        return most
+    sigma = math.sqrt(2.0 * (len(features) + 1) / NUMBER_SHARE) / rough_mu(config)
     cells = [SCORE_CELLS if f.edges is not None else f.cells for f in features]  # a number's crowd
-    return most * sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)
+    share = NUMBER_SHARE * sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)
+    return max(share, LEAST_SHARE)
 
 
 def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:

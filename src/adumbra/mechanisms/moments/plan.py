@@ -117,9 +117,10 @@ def calibrate_first(
 ) -> Calibrated:
     """The noise of histograms: one cell per histogram moves."""
     bound, size = reach_sensitivity(statistic.sensitivity, schema.reach), statistic.size
+    exponent = statistic.exponent - schema.weight_bits
     if is_pure:
-        return calibrate_laplace(bound.l1, amount, exponent=0, rounding=float(size))
-    return calibrate_gaussian(bound.l2, amount, exponent=0, rounding=sqrt_upper(size))
+        return calibrate_laplace(bound.l1, amount, exponent=exponent, rounding=float(size))
+    return calibrate_gaussian(bound.l2, amount, exponent=exponent, rounding=sqrt_upper(size))
 
 
 def calibrate_gram(gram: BlockGram, schema: Schema, amount: float, *, is_pure: bool) -> Calibrated:
@@ -129,12 +130,13 @@ def calibrate_gram(gram: BlockGram, schema: Schema, amount: float, *, is_pure: b
         reach_sensitivity(gram.sensitivity, schema.reach),
         float(schema.row_limit) * gram.limit / 4**ROW_BITS,
     )
+    exponent = gram.exponent - schema.weight_bits
     if is_pure:
         return calibrate_laplace(
-            bound.l1, amount, exponent=gram.exponent, rounding=float(sum(gram.parts)), largest=largest
+            bound.l1, amount, exponent=exponent, rounding=float(sum(gram.parts)), largest=largest
         )
     return calibrate_gaussian(
-        bound.l2, amount, exponent=gram.exponent, rounding=gram.rounding(), largest=largest
+        bound.l2, amount, exponent=exponent, rounding=gram.rounding(), largest=largest
     )
 
 
@@ -157,7 +159,13 @@ def settle(config: MomentsConfig, schema: Schema) -> Settled[MomentsConfig, Part
         distribution="laplace" if is_pure else "gaussian",
         chosen=None
         if decided.chosen is None
-        else prices(decided.chosen, schema.reach, (amounts[3], amounts[4]), is_pure=is_pure),
+        else prices(
+            decided.chosen,
+            schema.reach,
+            (amounts[3], amounts[4]),
+            is_pure=is_pure,
+            bits=schema.weight_bits,
+        ),
     )
     parts = Parts(
         schema=schema,

@@ -4,15 +4,16 @@
     2  a histogram of the lengths of centred rows              sqrt(2) / 1
     3  the Gram of (row / r, a e_class), upper triangle         sqrt(2) (1 + a^2) / (1 + a^2)
 
-each L2 under replace-one / add-remove. Centre and bins follow from 1, the radius r from 2; everything
-after 3 is post-processing: shrinkage, a latent normal for each class, decoding that hits the marginals.
+each L2 under replace-one / add-remove. Centre and bins follow from 1, the radius r from 2. Then joint
+tables are chosen and measured, where that pays off (chosen.py). The rest is post-processing: shrinkage,
+a latent normal for each class, decoding that hits the marginals.
 
-Guarantee   mu-GDP (the squares of three shares add to mu^2), or pure epsilon (shares add) with discrete
-            Laplace noise; unit row, replace-one or add-remove. Holds for any input.
+Guarantee   mu-GDP (the squares of all shares add to mu^2), or pure epsilon (shares add) with discrete
+            Laplace noise; unit row or person, replace-one or add-remove. Holds for any input.
 Reference   Dwork, Talwar, Thakurta, Zhang: Analyze Gauss, STOC 2014; Chanyaswad, Liu, Mittal: RON-Gauss,
             PoPETs 2019; Gavish, Donoho: Optimal shrinkage, IEEE Trans. IT 63(4), 2017.
 Proof       release.proof.md, of `draw` and `noisy`.
-Limits      Dependence beyond pairs of columns (given the class) is that of a normal law. Beyond 3,000
+Limits      Dependence beyond pairs and measured tables is that of a normal law. Beyond 3,000
             encoded columns correlations are kept inside blocks of neighbouring columns only.
 """
 
@@ -331,7 +332,8 @@ def measured(
     if goal is None or noise is None or decided.chosen is None:
         return model, {}
     seed, lower = settled.config.sample_seed, _label_lower(settled)
-    cliques = candidates(goal.codes.sizes, noise.sigma, model.marginals.rows, seed)
+    most = settled.schema.row_limit
+    cliques = candidates(goal.codes.sizes, noise.sigma, min(model.marginals.rows, most), seed)
     if not cliques:
         return model, Turned([]).arrays()
     statistic = JointTables(sizes=goal.codes.sizes, cliques=cliques)
@@ -341,7 +343,7 @@ def measured(
 
     exact = _fold(engine, source, code, statistic, TABLES).units
     tables = dict(zip(cliques, statistic.split(exact), strict=True))
-    turns = Turns(tables, decided.chosen, noise, grant, seed)
+    turns = Turns(tables, decided.chosen, noise, grant, seed, most, settled.schema.weight_bits)
     working, released = take_turns(turns, working_rows(model, goal, seed))
     return replace(model, goal=working.goal), released.arrays()
 

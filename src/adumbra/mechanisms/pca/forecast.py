@@ -2,7 +2,8 @@
 
 Publishing k components adds noise to each row and saves the variance that they explain. Along any
 direction the variance of box rows is at most a quarter of the squared range, and the range is what the
-noise must hide. Hence k = 0 (the mean) has the smaller expected squared error, whatever the data:
+noise must hide. Hence k = 0 (the mean) has the smaller expected squared error, with a basis whatever the
+data, with a clip if the released variances are those of the data:
 
     basis   Laplace: epsilon_rows < 2 sqrt2;   Gaussian: mu_rows < 2
     clip    Laplace: epsilon_rows < 2 sqrt2 c k;   Gaussian: mu_rows < 2 c sqrt(k);   c clip_deviations
@@ -16,7 +17,9 @@ from dataclasses import dataclass
 from adumbra.mechanisms.base import Noise
 from adumbra.mechanisms.box_release import MomentNoise
 from adumbra.mechanisms.pca.config import PCAConfig, budget_parts
-from adumbra.numerics import figure_upper, sqrt_upper
+from adumbra.mechanisms.pca.rows import require_rows_drawn, rounded_to_noise
+from adumbra.mechanisms.projection.rows import EXACT_EXPONENT, ROUNDED_BITS
+from adumbra.numerics import figure_lower, figure_upper, sqrt_upper
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.schema.layout import Layout
 from adumbra.statistics.box_moments import Kind
@@ -48,7 +51,7 @@ def moment_expectations(
         clear = min(k, int(limit / edge))
         notes.append(
             f"Directions with less variance than {edge:.2g} are lost in noise; all columns have "
-            f"{figure_upper(limit, 3)} at most, so that {clear} of {k} are detectable."
+            f"{figure_upper(limit, 3)} at most, so that at most {clear} of {k} can be found."
         )
     if k > 0 and clear == 0:
         notes.append("Directions would be noise alone: more rows, fewer columns or more budget.")
@@ -75,15 +78,22 @@ def variance_limit(layout: Layout) -> float:
 def noise_of_rows(
     layout: Layout, components: int, amount: float, *, is_pure: bool
 ) -> tuple[float, float]:
-    """Scale and squared error a row at the worst basis: a row moves by sqrt(p1 + 2 p2) in L2 at most."""
+    """Scale and squared error of a row at the worst basis: it moves by sqrt(p1 + 2 p2) in L2 at most."""
     # the basis is orthonormal up to its rounding to 2^-20
     longest = sqrt_upper(len(layout.numeric) + 2.0 * len(layout.groups)) * (1.0 + 2.0**-12)
-    scale = longest * (math.sqrt(components) if is_pure else 1.0) / amount
+    change = longest * (math.sqrt(components) if is_pure else 1.0)
+    calibrate, rounding = rounded_to_noise(components, is_pure=is_pure)
+    scale = calibrate(
+        change, amount, exponent=EXACT_EXPONENT, rounding=rounding, bits=ROUNDED_BITS
+    ).scale
     return scale, components * scale**2 * (2.0 if is_pure else 1.0)
 
 
 def mean_is_better(config: PCAConfig) -> bool:
-    """Whether k = 0 has a smaller expected squared error than the config's k, whatever the data."""
+    """Whether k = 0 has a smaller expected squared error than the config's k, without `shrink`.
+
+    With a basis whatever the data; with a clip if the released variances are those of the data.
+    """
     amount, k = budget_parts(config)[1], config.n_components
     by_basis = amount < (ROOT8 if config.is_pure else 2.0)
     clip = config.clip_deviations
@@ -91,9 +101,25 @@ def mean_is_better(config: PCAConfig) -> bool:
     return {"basis": by_basis, "clip": by_clip, "auto": by_basis and by_clip}[config.bound]
 
 
+def _proviso(config: PCAConfig) -> str:
+    """Of which data the note on the mean is true."""
+    return (
+        "whatever the data" if config.bound == "basis" else "if the released variances are about right"
+    )
+
+
+def _threshold(config: PCAConfig) -> str:
+    """The budget of rows below which the mean is better for every k from 1 on, rounded down."""
+    name, basis = ("epsilon", ROOT8) if config.is_pure else ("mu", 2.0)
+    clip = basis * config.clip_deviations
+    least = {"basis": basis, "clip": clip, "auto": min(basis, clip)}[config.bound]
+    return f"{name}={figure_lower(least, 3)}"
+
+
 def row_expectations(config: PCAConfig, layout: Layout) -> RowExpectations:
-    """Errors of rows at the worst basis, beside those of the mean."""
+    """Errors of rows at the worst basis, beside those of the mean; refuses too small a budget."""
     amount, limit, k = budget_parts(config)[1], variance_limit(layout), config.n_components
+    require_rows_drawn(config)
     scale, error = noise_of_rows(layout, k, amount, is_pure=config.is_pure)
     spent = f"{'epsilon' if config.is_pure else 'mu'}={figure_upper(amount, 3)}"
     most, added = figure_upper(limit, 3), figure_upper(error, 3)
@@ -102,10 +128,9 @@ def row_expectations(config: PCAConfig, layout: Layout) -> RowExpectations:
     if config.shrink:
         notes.append("Rows are shrunk towards the mean, which bounds their error by the variance.")
     elif mean_is_better(config):
-        threshold = f"epsilon={ROOT8:.3g}" if config.is_pure else "mu=2"
         notes += [
-            f"At {spent} for rows k=0 has the smaller expected error, whatever the data.",
-            f"So it is for every k below {threshold}; shrink, sample or LDA keep more.",
+            f"At {spent} for rows k=0 has the smaller expected error, {_proviso(config)}.",
+            f"So it is for every k below {_threshold(config)}; shrink, sample or LDA keep more.",
         ]
     else:
         notes.append(f"At {spent} for rows it depends on the data whether k=0 is better.")

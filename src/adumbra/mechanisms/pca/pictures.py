@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from adumbra.mechanisms.base import Published, Settled
-from adumbra.mechanisms.box_pictures import moment_pictures
+from adumbra.mechanisms.base import SYNTHETIC, Published, Settled
+from adumbra.mechanisms.box_pictures import SUMS, moment_pictures
 from adumbra.mechanisms.box_release import MomentParts
 from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.postprocess.pictures import SHOWN_DIRECTIONS, Pictures, direction_of
@@ -21,3 +21,17 @@ def pictures(settled: Settled[PCAConfig, MomentParts], published: Published) -> 
     )
     words = "The released directions, by the columns with the largest weights (columns have width 1)."
     return Pictures(heat=heat, spectrum=spectrum, directions=directions, directions_are=words)
+
+
+def words(settled: Settled[PCAConfig, MomentParts], published: Published) -> dict[str, str]:
+    """What each part is; without a direction that stands out, every row is the mean."""
+    rows = "One row per private row, in the same order: along the released directions, with noise."
+    if len(published.arrays["variances"]) == 0:
+        rows = "Every row is the noisy mean; there are as many as private rows."
+    return {
+        "data": SYNTHETIC if settled.config.output == "sample" else rows,
+        "mean": "The noisy mean of each encoded column.",
+        "components": "The directions of largest noisy variance, one per line, by encoded column.",
+        "variances": "The noisy variance along each direction.",
+        **SUMS,
+    }

@@ -13,7 +13,7 @@ Reference   Jiang, Ji, Wang, Mohammed, Cheng, Ohno-Machado: Differential-private
             component analysis, Trans. Data Privacy 6, 2013. Its sensitivity for categories is too small.
 Proof       release.proof.md, of `calibrate_rows` and `draw`; box_release.proof.md, of the moments.
 Limits      One row is released with noise for one row: below an epsilon that `plan` prints, publishing
-            the mean alone (n_components=0) has the smaller error whatever the data are.
+            the mean alone (n_components=0) has the smaller error.
 """
 
 from collections.abc import Iterator
@@ -63,9 +63,9 @@ def draw(
         rows_noise = calibrate_rows(config, shape, found)
         found = Subspace(found.mean, rows_noise.basis.to_float(), found.variances)
         function = row_function(config, encoder, shape, found, rows_noise, grant)
-        made = engine.map_blocks(source, function, stage="noisy rows")
+        made: Iterator[pa.RecordBatch] = engine.map_blocks(source, function, stage="noisy rows")
         entries = (*entries, rows_noise.entry())
-        pending["data"] = TableStream(schema=table_schema(encoder), batches=_record_batches(made))
+        pending["data"] = TableStream(schema=table_schema(encoder), batches=made)
     draft = Draft(
         pending=pending,
         arrays={
@@ -79,10 +79,17 @@ def draw(
         facts={
             "encoded_columns": list(encoder.names),
             "components_found": len(found.variances),
-            "rows": "one for each input row, in its order" if config.output == "rows" else "synthetic",
+            "rows": _row_fact(config, found),
         },
     )
     return draft if blocks is None else draft.with_rows(blocks, rows)
+
+
+def _row_fact(config: PCAConfig, found: Subspace) -> str:
+    """What a row is; where no direction has variance, there is nothing in it but the mean."""
+    if config.output == "sample":
+        return "synthetic"
+    return "one for each input row, in its order" if len(found.variances) else "each is the noisy mean"
 
 
 def _synthetic(layout: Layout, found: Subspace, rows: int, seed: int) -> Iterator[pa.Table]:
@@ -90,8 +97,3 @@ def _synthetic(layout: Layout, found: Subspace, rows: int, seed: int) -> Iterato
     rng = np.random.default_rng(seed)
     for size in block_sizes(rows, layout.width):
         yield decode_rows(layout, sample_subspace(found, size, rng))
-
-
-def _record_batches(blocks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
-    for block in blocks:
-        yield from block.to_batches()

@@ -17,13 +17,20 @@ from adumbra.data.batch import Batch
 from adumbra.data.bounds import BoundedElements, clip_projected, project
 from adumbra.data.encode import Encoder
 from adumbra.matrices import ProjectionMatrix, lattice_matrix
-from adumbra.mechanisms.base import Calibrated, Noise, calibrate_gaussian, calibrate_laplace
+from adumbra.mechanisms.base import (
+    Calibrated,
+    Noise,
+    calibrate_gaussian,
+    calibrate_laplace,
+    require_steps,
+)
 from adumbra.mechanisms.pca.config import PCAConfig, budget_parts
 from adumbra.mechanisms.projection.rows import CLIPPED_BITS, EXACT_EXPONENT, ROUNDED_BITS, clip_exponent
 from adumbra.numerics import Array, Lattice, coarsen, sqrt_upper
 from adumbra.postprocess.decode import decode_rows
 from adumbra.postprocess.subspace import Subspace, shrinkage
 from adumbra.privacy.grant import Grant
+from adumbra.privacy.handover import KeyedRows, Keys
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.box_moments import ONE, BoxShape, box_rows
 from adumbra.statistics.box_projection_sensitivity import box_projection_sensitivity
@@ -66,8 +73,7 @@ def calibrate_rows(config: PCAConfig, shape: BoxShape, found: Subspace) -> RowNo
     """
     basis = lattice_matrix(found.directions, family="directions")
     k, amount = basis.n_components, budget_parts(config)[1]
-    calibrate = calibrate_laplace if config.is_pure else calibrate_gaussian
-    rounding = float(k) if config.is_pure else sqrt_upper(k)
+    calibrate, rounding = rounded_to_noise(k, is_pure=config.is_pure)
     candidates: list[RowNoise] = []
     if config.bound != "clip":
         bound = box_projection_sensitivity(basis, shape)
@@ -83,6 +89,20 @@ def calibrate_rows(config: PCAConfig, shape: BoxShape, found: Subspace) -> RowNo
     return min(candidates, key=lambda one: one.scale.scale)
 
 
+def rounded_to_noise(k: int, *, is_pure: bool) -> tuple[Callable[..., Calibrated], float]:
+    """How rows of k coordinates are calibrated, and what a step of the grid in each of them adds."""
+    return (calibrate_laplace, float(k)) if is_pure else (calibrate_gaussian, sqrt_upper(k))
+
+
+def require_rows_drawn(config: PCAConfig) -> None:
+    """Refuse before the charge what `calibrate_rows` would refuse after it (for any directions)."""
+    amount, rounding = (
+        budget_parts(config)[1],
+        rounded_to_noise(config.n_components, is_pure=config.is_pure)[1],
+    )
+    require_steps(ROUNDED_BITS if config.bound == "basis" else CLIPPED_BITS, rounding, amount)
+
+
 def row_function(  # noqa: PLR0913, PLR0917 - everything that is public about a row
     config: PCAConfig,
     encoder: Encoder,
@@ -90,18 +110,19 @@ def row_function(  # noqa: PLR0913, PLR0917 - everything that is public about a 
     found: Subspace,
     noise: RowNoise,
     grant: Grant,
-) -> Callable[[Batch], pa.Table]:
+) -> KeyedRows[Batch, pa.RecordBatch]:
     """One noise block of rows to its decoded release."""
     centre = np.rint(np.ldexp(found.mean @ found.directions, -EXACT_EXPONENT))
     add = add_laplace if noise.is_pure else add_gaussian
     keep = shrinkage(found.variances, noise.variance) if config.shrink else 1.0
 
-    def rows(batch: Batch) -> pa.Table:
+    def rows(batch: Batch, keys: Keys) -> pa.RecordBatch:
         exact = exact_rows(batch, encoder, shape, noise, centre)
-        noisy = add(exact, noise.scale.scale, grant.key(ROWS, batch.noise_block)).to_float()
-        return decode_rows(encoder, found.mean + (noisy * keep) @ found.directions.T)
+        noisy = add(exact, noise.scale.scale, keys.key(ROWS, batch.noise_block)).to_float()
+        table = decode_rows(encoder, found.mean + (noisy * keep) @ found.directions.T)
+        return table.combine_chunks().to_batches()[0]
 
-    return rows
+    return KeyedRows(rows, grant, (ROWS,))
 
 
 def exact_rows(

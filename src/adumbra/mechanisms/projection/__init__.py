@@ -3,7 +3,7 @@
 from adumbra.mechanisms.base import Method
 from adumbra.mechanisms.projection import plan
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection.pictures import pictures
+from adumbra.mechanisms.projection.pictures import pictures, words
 from adumbra.mechanisms.projection.plan import settle_dppro, settle_jl_laplace
 from adumbra.mechanisms.projection.release import draw_dppro, draw_jl_laplace
 
@@ -13,6 +13,7 @@ DPPRO = Method(
     settle=settle_dppro,
     draw=draw_dppro,
     pictures=pictures,
+    words=words,
     purpose="every row, projected, with Gaussian noise: distances, neighbours and clusters of rows",
     data="tables and item sets",
     neighbours="replace-one or one-element",
@@ -23,6 +24,7 @@ JL_LAPLACE = Method(
     settle=settle_jl_laplace,
     draw=draw_jl_laplace,
     pictures=pictures,
+    words=words,
     purpose="the same with Laplace noise, for a pure guarantee",
     data="tables and item sets",
     neighbours="replace-one or one-element",

@@ -29,7 +29,7 @@ from adumbra.mechanisms.projection.rows import AnyBatch, RowSpace, column_names
 from adumbra.numerics import Lattice
 from adumbra.postprocess.decode import arrow_type, column_array
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
-from adumbra.privacy.grant import Grant
+from adumbra.privacy.handover import Keys
 from adumbra.privacy.keys import NoiseKey
 from adumbra.privacy.noise import add_laplace
 from adumbra.relations import Unit
@@ -164,15 +164,13 @@ def label_noise(epsilon: float, levels: int) -> Calibrated:
     return noise
 
 
-def released_label(
-    label: Label | None, space: RowSpace, batch: AnyBatch, grant: Grant
-) -> pa.Array | None:
+def released_label(label: Label | None, space: RowSpace, batch: AnyBatch, keys: Keys) -> pa.Array | None:
     """The label column of one block, as settled."""
     if label is None or space.encoder is None or not isinstance(batch, Batch):
         return None
     if label.noise is None:
         return public_label(label, space.encoder, batch)
-    return noisy_label(label, space.encoder, batch, grant.key(LABEL, batch.noise_block))
+    return noisy_label(label, space.encoder, batch, keys.key(LABEL, batch.noise_block))
 
 
 def noisy_label(label: Label, encoder: Encoder, batch: Batch, key: NoiseKey) -> pa.Array:

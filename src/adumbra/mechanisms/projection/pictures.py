@@ -20,3 +20,15 @@ def pictures(settled: Settled[Any, Any], _: Published) -> Pictures:
         distance=plan.expected["guessed_squared_distance"],
     )
     return Pictures(curve=curve)
+
+
+def words(settled: Settled[Any, Any], _: Published) -> dict[str, str]:
+    """What each part is, with what happened to the label."""
+    rows = "One row per private row, in the same order: encoded, projected and with noise."
+    label = settled.parts.label
+    if label is not None and label.noise is None:
+        rows += f" The column {label.column.name} is that of the private row, without noise: it was "
+        rows += "declared public."
+    elif label is not None:
+        rows += f" The column {label.column.name} is randomised: true with chance {label.kept:.3g}."
+    return {"data": rows, "projection": "The projection: encoded columns by components. Public."}

@@ -23,6 +23,7 @@ from adumbra.mechanisms.base import (
     calibrate_gaussian,
     calibrate_laplace,
     require_magnitudes,
+    require_steps,
 )
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
@@ -283,6 +284,8 @@ def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts, si
     space, epsilon = parts.space, row_amount(config, parts.space.unit)
     matrix = preview_projection(config, space)
     refuse_idle_options(config, space, matrix)
+    # The secret matrix decides whether rows are clipped: what either could not draw is refused now.
+    require_steps(CLIPPED_BITS, float(config.n_components), epsilon)
     noise = calibrate_laplace_rows(config, space, matrix)
     if noise.radius is None:
         refuse_idle(config, {"clip_tail": "here: unclipped rows need less noise"})
@@ -308,7 +311,7 @@ def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts, si
     doubt = (
         ()
         if settled
-        else ("The secret matrix settles the noise scale; this is that of one of its law.",)
+        else ("The noise scale follows the secret matrix; the one shown is of another such matrix.",)
     )
     return Plan(
         method=JL_LAPLACE,

@@ -18,11 +18,18 @@ Limits      One row is released with noise for one row: at small epsilon single 
             (`plan` says so). A label is left out unless the config says how it leaves (labels.py).
 """
 
+import pyarrow as pa
+
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.base import Draft, Settled
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection.labels import label_entries, label_facts, released_label
+from adumbra.mechanisms.projection.labels import (
+    label_entries,
+    label_facts,
+    label_purposes,
+    released_label,
+)
 from adumbra.mechanisms.projection.plan import (
     MATRIX,
     DPProParts,
@@ -33,14 +40,15 @@ from adumbra.mechanisms.projection.plan import (
 from adumbra.mechanisms.projection.rows import (
     PURPOSE,
     AnyBatch,
-    Block,
     arrow_schema,
     distance_model,
     exact_rows,
     noise_entry,
+    record_batch,
     released_rows,
 )
 from adumbra.privacy.grant import Grant
+from adumbra.privacy.handover import KeyedRows, Keys
 from adumbra.privacy.noise import add_gaussian, add_laplace
 
 
@@ -51,14 +59,16 @@ def draw_dppro(
     config, parts = settled.config, settled.parts
     space, matrix, noise = parts.space, parts.matrix, parts.noise
 
-    def noisy_rows(batch: AnyBatch) -> Block:
-        exact = exact_rows(batch, space, matrix, radius=parts.radius, exponent=noise.exponent)
-        noisy = add_gaussian(exact, noise.scale, grant.key(PURPOSE, batch.noise_block))
-        return noisy, released_label(parts.label, space, batch, grant)
-
     schema = arrow_schema(config.n_components, None if parts.label is None else parts.label.field)
+
+    def noisy_rows(batch: AnyBatch, keys: Keys) -> pa.RecordBatch:
+        exact = exact_rows(batch, space, matrix, radius=parts.radius, exponent=noise.exponent)
+        noisy = add_gaussian(exact, noise.scale, keys.key(PURPOSE, batch.noise_block))
+        return record_batch(noisy, released_label(parts.label, space, batch, keys), schema)
+
+    rows = KeyedRows(noisy_rows, grant, (PURPOSE, *label_purposes(parts.label)))
     return Draft(
-        pending={"data": released_rows(source, noisy_rows, schema, engine=engine)},
+        pending={"data": released_rows(source, rows, schema, engine=engine)},
         arrays={"projection": matrix.to_float()},
         facts={
             "projection": "released as `projection` (d x k); the rows are encoded rows times it",
@@ -79,14 +89,16 @@ def draw_jl_laplace(
     noise = calibrate_laplace_rows(config, space, matrix)
     calibrated = noise.calibrated
 
-    def noisy_rows(batch: AnyBatch) -> Block:
-        exact = exact_rows(batch, space, matrix, radius=noise.radius, exponent=calibrated.exponent)
-        noisy = add_laplace(exact, calibrated.scale, grant.key(PURPOSE, batch.noise_block))
-        return noisy, released_label(label, space, batch, grant)
-
     schema = arrow_schema(config.n_components, None if label is None else label.field)
+
+    def noisy_rows(batch: AnyBatch, keys: Keys) -> pa.RecordBatch:
+        exact = exact_rows(batch, space, matrix, radius=noise.radius, exponent=calibrated.exponent)
+        noisy = add_laplace(exact, calibrated.scale, keys.key(PURPOSE, batch.noise_block))
+        return record_batch(noisy, released_label(label, space, batch, keys), schema)
+
+    rows = KeyedRows(noisy_rows, grant, (PURPOSE, *label_purposes(label)))
     return Draft(
-        pending={"data": released_rows(source, noisy_rows, schema, engine=engine)},
+        pending={"data": released_rows(source, rows, schema, engine=engine)},
         noise=(noise_entry(calibrated, "laplace"), *label_entries(label)),
         facts={
             "projection": "secret: drawn once, never written; the guarantee holds as if it were public",

@@ -12,7 +12,7 @@ Proof       rows.proof.md, of `row_space`, `RowSpace.exact`, `exact_rows`.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -42,6 +42,7 @@ from adumbra.numerics import (
     sqrt_upper,
 )
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw
+from adumbra.privacy.handover import KeyedRows
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.storage import TableStream
 from adumbra.schema.schema import Schema
@@ -214,24 +215,23 @@ def arrow_schema(n_components: int, label: pa.Field | None = None) -> pa.Schema:
     return pa.schema(fields if label is None else [*fields, label])
 
 
-Block = tuple[Lattice, pa.Array | None]  # noisy rows, and their label where it leaves
-
-
 def released_rows(
-    source: Source, noisy_rows: Callable[[AnyBatch], Block], schema: pa.Schema, *, engine: Engine
+    source: Source,
+    noisy_rows: KeyedRows[AnyBatch, pa.RecordBatch],
+    schema: pa.Schema,
+    *,
+    engine: Engine,
 ) -> TableStream:
     """Noisy rows, drawn block by block while they are written."""
-    function: Callable[[Batch], Block] = noisy_rows
-    blocks = engine.map_blocks(source, function, stage="noisy rows")
-    return TableStream(schema=schema, batches=record_batches(blocks, schema))
+    function: Callable[[Batch], pa.RecordBatch] = noisy_rows
+    return TableStream(schema=schema, batches=engine.map_blocks(source, function, stage="noisy rows"))
 
 
-def record_batches(blocks: Iterator[Block], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Noisy blocks as they are written."""
-    for block, label in blocks:
-        values = np.asfortranarray(block.to_float())
-        columns = [pa.array(values[:, j]) for j in range(values.shape[1])]
-        yield pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
+def record_batch(noisy: Lattice, label: pa.Array | None, schema: pa.Schema) -> pa.RecordBatch:
+    """A noisy block as it is written, and its label where that leaves."""
+    values = np.asfortranarray(noisy.to_float())
+    columns = [pa.array(values[:, j]) for j in range(values.shape[1])]
+    return pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
 
 
 def size_of(space: RowSpace, schema: Schema, n_components: int, *, released: bool) -> Size:

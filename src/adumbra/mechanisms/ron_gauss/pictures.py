@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adumbra.mechanisms.base import Published, Settled
+from adumbra.mechanisms.base import SYNTHETIC, Published, Settled
 from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
 from adumbra.mechanisms.ron_gauss.plan import Parts
 from adumbra.postprocess.moments.pictures import class_names
@@ -55,3 +55,19 @@ def _classes(settled: Settled[RONGaussConfig, Parts], shares: np.ndarray) -> tup
             are_shares=True,
         ),
     )
+
+
+def words(settled: Settled[RONGaussConfig, Parts], _: Published) -> dict[str, str]:
+    """What each part is."""
+    is_mixture = settled.parts.space.classes is not None
+    of = " of each class" if is_mixture else ""
+    target = ", the target's last" if settled.config.mode == "supervised" else ""
+    return {
+        "data": SYNTHETIC,
+        "projection": "The public random directions, one per column, by encoded column.",
+        "centres": f"What was subtracted from encoded rows{of} before they were projected.",
+        "means": f"The model's mean{of} along each direction, about the centre{target}.",
+        "covariances": f"The model's covariance{of} between directions{target}.",
+        "counts": f"The number of rows{of}: noisy, or public.",
+        "row_norm": "The length of an encoded row that is 1 in the other arrays.",
+    }

@@ -178,6 +178,7 @@ def scales(space: Space, budget: Budget) -> Scales:
             bound, exponent = second_sensitivity(space), second.exponent
             coordinates = float((space.classes or 1) * (space.components + 1))
             square = coordinates
+        exponent -= space.layout.schema.weight_bits
         if budget.is_pure:
             found[purpose] = calibrate_laplace(
                 bound.l1, amount, exponent=exponent, rounding=coordinates, largest=float(rows)

@@ -1,8 +1,8 @@
 """The statistics of private rows: first sum and spread, then the Gram; each exact, each noised once.
 
 Rows are read once: their projections are small, so they are kept in memory (up to `KEPT_BYTES`) until
-the first noisy numbers say where to centre and where to clip. Beyond that, and with `normalise`, the
-source is read again; where both ways are open they give the same bits.
+the first noisy numbers say where to centre and where to clip. Beyond that, with `normalise`, and on the
+workers of a cluster, the source is read again; where both ways are open they give the same bits.
 
 Proof       release.proof.md, of `draw_moments`.
 """
@@ -99,6 +99,13 @@ def _first_pass(
     statistic, stage = mean_statistic(reader.space), "private mean"
     if isinstance(statistic, CountedSum):  # of whole rows: nothing is projected yet
         return engine.fold(source, reader.bounded, statistic, stage=stage), None
+    # Weighted rows are summed by the engine; the rows of a remote one stay with its workers.
+    if reader.space.layout.schema.weight_bits or getattr(engine, "is_remote", False):
+
+        def spread(batch: Batch) -> SpreadRows:
+            return reader.opened(batch)[0]
+
+        return engine.fold(source, spread, statistic, stage=stage), None
     total, size = statistic.zero(), 0
     kept: list[Projected] | None = []
 

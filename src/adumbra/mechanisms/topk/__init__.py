@@ -2,7 +2,7 @@
 
 from adumbra.mechanisms.base import Method
 from adumbra.mechanisms.topk.config import Algorithm, TopKConfig
-from adumbra.mechanisms.topk.pictures import pictures
+from adumbra.mechanisms.topk.pictures import pictures, words
 from adumbra.mechanisms.topk.plan import METHOD, settle
 from adumbra.mechanisms.topk.release import draw
 
@@ -12,8 +12,9 @@ TOP_K = Method(
     settle=settle,
     draw=draw,
     pictures=pictures,
+    words=words,
     purpose="the k most frequent items, with noisy counts",
-    data="item sets",
+    data="item sets, or columns of booleans",
     neighbours="replace-one or add-remove, of rows or of persons",
 )
 

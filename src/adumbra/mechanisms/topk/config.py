@@ -13,7 +13,7 @@ from adumbra.mechanisms.fields import option, settle_fields
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
 from adumbra.privacy.guarantee import PrivacyGuarantee, promise, require_budget
 from adumbra.relations import Neighbours, Reach, Unit
-from adumbra.schema.schema import Schema
+from adumbra.schema.schema import Kind, Schema
 
 FINEST_SHARE = 2**28  # the largest k / epsilon and max_length / epsilon: noise stays within 2^40 units
 
@@ -136,12 +136,32 @@ def idle_options(config: TopKConfig) -> dict[str, str]:
     return idle
 
 
+def _require_truths(schema: Schema) -> None:
+    """A table that is no item sets has columns that are true or false alone: each is an item."""
+    schema.require_closed()
+    others = [
+        column.name
+        for column in schema.columns
+        if column.kind is not Kind.BOOLEAN
+        and not (column.kind is Kind.INTEGER and (column.lower, column.upper) == (0, 1))
+    ]
+    if others:
+        rule = "is neither boolean nor an integer from 0 to 1, and top-k counts what is there or not"
+        remedy = "declare item sets by [items], or a table of such columns alone"
+        raise InvalidInput(f"column {others[0]!r}: {rule}; {remedy}")
+
+
 def guarantee_of(config: TopKConfig, schema: Schema) -> PrivacyGuarantee:
     """What the release promises, after the checks on the schema."""
     if schema.items is None:
-        raise InvalidInput("items: top-k counts item sets; declare [items] in the schema")
+        _require_truths(schema)
     if schema.unit is Unit.ELEMENT:  # truncation moves a row's other items, so an element has no proof
         raise Unsupported("unit=element: top-k protects whole rows; use unit='row'")
+    if schema.weight_bits:
+        rule = "its comparisons count whole rows"
+        raise Unsupported(
+            f"bound=scale: top-k has no proof for it, {rule}; use bound='keep', or moments"
+        )
     require(
         config.k <= schema.width, f"k={config.k}: there are {schema.width} items; ask for fewer of them"
     )

@@ -9,8 +9,10 @@ HEADER = "item"  # a first line that starts with this word is a heading
 
 
 def read_names(schema: Schema) -> dict[int, str] | None:
-    """The name of each item in the dictionary; None if the schema declares no dictionary."""
-    if schema.items is None or schema.items.dictionary is None:
+    """The name of each item in the dictionary, or of each column; None if no dictionary is declared."""
+    if schema.items is None:
+        return dict(enumerate(schema.names))
+    if schema.items.dictionary is None:
         return None
     dictionary = schema.items.dictionary
     names: dict[int, str] = {}

@@ -30,3 +30,12 @@ def pictures(settled: Settled[TopKConfig, Parts], published: Published) -> Pictu
         reaches=tuple(REACH * float(error) for error in columns["standard_error"]),
     )
     return Pictures(bars=(bars,))
+
+
+def words(settled: Settled[TopKConfig, Parts], _: Published) -> dict[str, str]:
+    """What each table is."""
+    return {
+        "data": f"One row per item, by rank: the {settled.config.k} chosen as the most frequent. No row "
+        "belongs to a person.",
+        "counts": "One row per item of the universe, by its noisy count.",
+    }

@@ -1,4 +1,4 @@
-"""Release the k most frequent columns of item sets.
+"""Release the k most frequent columns of item sets, or of a table of truths.
 
 Guarantee   pure epsilon (delta=0), or mu; unit row; add-remove, or replace-one with its own constants.
             Holds for any input: items outside the universe, repeats and empty rows are defined away.
@@ -9,7 +9,6 @@ Limits      counts of rows longer than the truncation length are too low; noise 
 
 import pyarrow as pa
 
-from adumbra.data.sets import item_spec
 from adumbra.data.sources import KeptSource, Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.base import Draft, Settled
@@ -19,6 +18,7 @@ from adumbra.mechanisms.topk.joint import joint
 from adumbra.mechanisms.topk.methods import Chosen
 from adumbra.mechanisms.topk.phases import Run
 from adumbra.mechanisms.topk.plan import Parts, settled_noise
+from adumbra.mechanisms.topk.zone import as_sets
 from adumbra.numerics import Ints
 from adumbra.privacy.grant import Grant
 
@@ -37,7 +37,7 @@ ALGORITHMS = {
 def draw(settled: Settled[TopKConfig, Parts], source: Source, engine: Engine, grant: Grant) -> Draft:
     """The table of the k columns in rank order; the grant was paid before this is called."""
     config, schema, names = settled.config, settled.schema, settled.parts.names
-    lowest = item_spec(schema).lower
+    lowest = 0 if schema.items is None else schema.items.lower
     chosen = ALGORITHMS[config.chosen](prepare_run(settled, source, engine, grant))
     tables = {"data": _table(chosen, chosen.columns, lowest, names)}
     if config.all_counts and chosen.counts is not None:
@@ -54,6 +54,7 @@ def prepare_run(
 ) -> Run:
     """The settled steps on this source; small data are read once, whatever the passes."""
     config, budget = settled.config, settled.parts.budget
+    source = as_sets(source)
     is_one_pass = Step.COUNTS not in budget or list(budget) == [Step.COUNTS]
     return Run(
         source=source if is_one_pass else KeptSource(source),

@@ -161,9 +161,13 @@ def _feature(column: Column, index: int, parts: int, is_binned: bool) -> Feature
         return Feature(
             name=column.name, index=index, cells=column.levels, edges=None, is_levels=column.levels > 2
         )
-    is_integer = column.kind is Kind.INTEGER
+    is_integer = column.is_whole
     lower, upper = column.limits
     edges = number_edges(lower, upper, parts, is_integer=is_integer, is_fine=is_binned)
+    if column.kind is Kind.ORDINAL:  # one cell per level
+        edges = np.arange(lower, upper + 2.0) - 0.5
+    elif column.atoms:
+        edges = with_atoms(edges, column.atoms, lower, upper, is_integer=is_integer)
     return Feature(
         name=column.name,
         index=index,
@@ -199,3 +203,18 @@ def number_edges(lower: float, upper: float, parts: int, *, is_integer: bool, is
         last = np.array([upper, np.nextafter(upper, math.inf)])
         inner = inner[(inner > first[1]) & (inner < upper)]
     return np.concatenate((first, inner, last))
+
+
+def with_atoms(
+    edges: Array, atoms: tuple[float, ...], lower: float, upper: float, *, is_integer: bool
+) -> Array:
+    """The same cells, cut so that each atom has one of its own; a bound has one already."""
+    for atom in (value for value in atoms if lower < value < upper):
+        if is_integer:  # no edge may leave a cell beside it without a whole number
+            below, above = (edges > atom - 1.0) & (edges < atom), (edges > atom) & (edges <= atom + 1.0)
+            kept, own = edges[~(below | above | (edges == atom))], (atom - 0.5, atom + 0.5)
+        else:
+            kept, own = edges, (atom, np.nextafter(atom, math.inf))
+        ends = np.array([edges[0], *own, edges[-1]])
+        edges = np.union1d(kept, ends)
+    return edges

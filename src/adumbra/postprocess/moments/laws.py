@@ -17,7 +17,7 @@ from adumbra.postprocess.marginals import (
     merge_rare,
     project_simplex,
 )
-from adumbra.postprocess.moments.bayes import evidence, signal
+from adumbra.postprocess.moments.bayes import counts_posterior, evidence, signal
 from adumbra.postprocess.moments.design import BIN_PARTS, Centre, Design, Feature
 
 _HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
@@ -55,14 +55,21 @@ def read_marginals(design: Design, histograms: list[Array], sigma: float, rows: 
             lacking.append(np.array([total - absent, absent]) / total)
             own = max(total - absent, 1.0)
         if not feature.is_levels:
-            laws.append(project_simplex(next(cleaned), own) / own)
+            laws.append(_own_law(next(cleaned), histogram[0, : feature.cells], own, sigma))
             continue
         joint = histogram[:, : feature.cells]
-        is_heard = heard(joint, sigma, _HEARD) if feature.edges is not None else slice(None)
-        law = np.zeros_like(joint)
-        law[:, is_heard] = _conditional(joint[:, is_heard], shares, own, sigma)
-        laws.append(law)
+        level = _HEARD if feature.edges is not None else -math.inf
+        laws.append(_conditional(joint, shares, own, sigma, level))
     return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=(*laws, *lacking))
+
+
+def _own_law(common: Array | None, counts: Array, total: float, sigma: float) -> Array:
+    """The law of a number or a pair of levels: by the shape of columns like it, or by its own cells."""
+    if common is not None:
+        return np.asarray(project_simplex(common, total) / total)
+    if len(counts) == 2:
+        return np.asarray(project_simplex(counts, total) / total)
+    return np.asarray(counts_posterior(counts, sigma, total) / total)
 
 
 def _total(histograms: list[Array]) -> float:
@@ -72,24 +79,26 @@ def _total(histograms: list[Array]) -> float:
     return float(weights @ totals / weights.sum())
 
 
-def _conditional(joint: Array, shares: Array, total: float, sigma: float) -> Array:
+def _conditional(
+    joint: Array, shares: Array, total: float, sigma: float, level: float = -math.inf
+) -> Array:
     """The law of a category in each class, by empirical Bayes at the known noise of a cell.
 
-    The law of all classes together is drawn toward the uniform one, and what each class has beyond it
-    toward nothing, each as far as noise explains it.
+    First that of all classes together. Then what each class has beyond it is drawn toward nothing as
+    far as noise explains it, in cells of at least `level` standard deviations; in others it is nothing.
     """
     classes, cells = joint.shape
-    whole, even, noise = joint.sum(axis=0), total / cells, sigma**2 * classes
-    spread = max(float(((whole - even) ** 2).mean()) - noise, 0.0)
-    kept = spread / (spread + noise) if noise > 0.0 else 1.0
-    pooled = project_simplex(even + kept * (whole - even), total) / total
+    pooled = counts_posterior(joint.sum(axis=0), sigma * math.sqrt(classes), total) / total
     if classes == 1:
         return np.asarray(pooled[None])
     expected = np.outer(shares, pooled) * total
-    beyond, noises = joint - expected, np.full(joint.shape, sigma**2)
+    is_heard = heard(joint, sigma, level)
+    beyond, noises = (joint - expected)[:, is_heard], np.full((classes, int(is_heard.sum())), sigma**2)
     free = (classes - 1) * (cells - 1) / (classes * cells)
-    beyond = signal(beyond, expected, noises, evidence(beyond, expected, noises) * free)
-    counts = project_simplex(expected + beyond, shares * total)
+    known = expected[:, is_heard]
+    counts = expected.copy()
+    counts[:, is_heard] += signal(beyond, known, noises, evidence(beyond, known, noises) * free)
+    counts = project_simplex(counts, shares * total)
     sizes = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.where(sizes > 0.0, counts / np.maximum(sizes, 1e-9), pooled))
 

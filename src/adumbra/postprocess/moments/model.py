@@ -120,6 +120,8 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     variances = np.concatenate([variances_of(b, marginals.class_shares) for b in blocks])
     observed = gram.class_sums / sizes[:, None]
     overall = marginals.class_shares @ observed
+    if design.label is None:  # rows are centred already: what noise explains is none
+        overall *= _kept(overall, gram.class_sigma / sizes[0])
     means = np.zeros_like(observed)
     for block in blocks:
         if block.is_levels:
@@ -222,6 +224,12 @@ def _with_counts(marginals: Marginals, gram: GramNoise) -> Marginals:
     both = first * marginals.class_shares * marginals.rows + second * gram.class_counts
     shares = project_simplex(both / (first + second), marginals.rows) / marginals.rows
     return replace(marginals, class_shares=shares)
+
+
+def _kept(mean: Array, sigma: float) -> float:
+    """The part of a mean that noise of sigma per entry does not explain (James and Stein)."""
+    square = float(mean @ mean)
+    return max(1.0 - len(mean) * sigma**2 / square, 0.0) if square > 0.0 else 0.0
 
 
 def _sizes(marginals: Marginals) -> Array:

@@ -33,6 +33,7 @@ def histograms_of(
                 reach=reach_of(deviation, is_pure=is_pure),
                 levels=_levels(feature, schema),
                 limits=(feature.lower, feature.upper),
+                ends=_ends(feature, schema),
                 missing=float(shares[-1]) if feature.missing is not None else None,
             )
         )
@@ -101,7 +102,7 @@ def correlations_of(  # noqa: PLR0913 - public decisions, and what was released
 def class_names(column: Column, count: int) -> tuple[str, ...]:
     """The names of a label's classes."""
     if column.is_numeric:
-        return tuple(f"{column.limits[0] + code:g}" for code in range(count))
+        return tuple(column.text(column.limits[0] + code) for code in range(count))
     return tuple(name or "missing" for name in level_names(column))
 
 
@@ -111,11 +112,20 @@ def _split(design: Design, counts: Array) -> list[Array]:
 
 def _levels(feature: Feature, schema: Schema) -> tuple[str, ...]:
     """Names of the cells of a category; a number has none."""
-    if feature.edges is not None:
-        return ()
     if schema.items is not None:
         return ("absent", "present")
-    return tuple(name or "missing" for name in level_names(schema.columns[feature.index]))
+    column = schema.columns[feature.index]
+    if feature.edges is not None:
+        return column.categories
+    return tuple(name or "missing" for name in level_names(column))
+
+
+def _ends(feature: Feature, schema: Schema) -> tuple[str, str] | None:
+    """The bounds of dates and times as such."""
+    column = None if schema.items is not None else schema.columns[feature.index]
+    if column is None or not column.kind.is_time:
+        return None
+    return column.text(feature.lower), column.text(feature.upper)
 
 
 def _encoded(design: Design, schema: Schema, centre: Centre) -> tuple[list[str], list[int]]:
@@ -136,9 +146,17 @@ def _group_names(feature: Feature, schema: Schema, groups: Ints) -> list[str]:
         cells = np.flatnonzero(groups == group)
         if feature.edges is not None:
             low, high = feature.edges[cells[0]], feature.edges[cells[-1] + 1]
-            found.append(f"{feature.name} {low:.4g} to {high:.4g}")
+            found.append(f"{feature.name} {_range(schema.columns[feature.index], low, high)}")
         elif len(cells) == 1:
             found.append(f"{feature.name} = {_levels(feature, schema)[cells[0]]}")
         else:
             found.append(f"{feature.name} = one of {len(cells)} rare levels")
     return found
+
+
+def _range(column: Column, low: float, high: float) -> str:
+    """A range of cells in the column's own form; numbers as they are cut."""
+    if column.kind.reads_numbers:
+        return f"{low:.4g} to {high:.4g}"
+    first, last = math.ceil(low), math.ceil(high) - 1
+    return column.text(first) if first >= last else f"{column.text(first)} to {column.text(last)}"

@@ -6,6 +6,7 @@ from adumbra.privacy.ledger.check import Verified
 from adumbra.privacy.ledger.export import verify_export
 from adumbra.privacy.ledger.files import tree_digest
 from adumbra.privacy.ledger.ledger import Ledger
+from adumbra.privacy.ledger.migrate import Migrated, migrate_ledger
 from adumbra.privacy.ledger.opening import create_ledger, memory_ledger, open_ledger
 from adumbra.privacy.ledger.tripwire import Fingerprint
 from adumbra.privacy.ledger.values import (
@@ -24,6 +25,7 @@ __all__ = [
     "Fingerprint",
     "Ledger",
     "LedgerHead",
+    "Migrated",
     "Overlap",
     "Population",
     "Quote",
@@ -33,6 +35,7 @@ __all__ = [
     "backup_ledger",
     "create_ledger",
     "memory_ledger",
+    "migrate_ledger",
     "open_ledger",
     "restore_ledger",
     "tree_digest",

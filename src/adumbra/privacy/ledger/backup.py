@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from adumbra.errors import LedgerError, VerificationFailed, require
+from adumbra.errors import InvalidInput, LedgerError, VerificationFailed, require
 from adumbra.privacy.ledger import files
 from adumbra.privacy.ledger.check import check
 from adumbra.privacy.ledger.ledger import Ledger
@@ -32,8 +32,8 @@ def backup_ledger(ledger: Ledger, path: str | Path, head: str | Path | None = No
     place = Path(path).absolute()
     kept = place.with_name(f"{place.name}.head.json") if head is None else Path(head).absolute()
     require(kept != place, f"head={kept}: is the backup itself; choose another name")
-    for file in (place, kept):
-        require_new(file)
+    require_new(place, "backup")
+    require_new(kept, "head")
     with make_ledger(place, _copy_of(ledger)) as made:
         found = made.head()
     try:
@@ -59,7 +59,7 @@ def restore_ledger(
     would forget charges, and is refused.
     """
     require("://" not in str(backup), "backup: is a file; give its path")
-    with open_ledger(backup) as kept:
+    with _opened(backup) as kept:
         try:
             kept.verify(against, card_digest=card_digest)
         except VerificationFailed as failed:
@@ -67,6 +67,18 @@ def restore_ledger(
                 f"{failed}\nbackup={backup}: not restored; a newer backup may hold what this one lacks"
             ) from None
         return make_ledger(location, _copy_of(kept))
+
+
+def _opened(backup: str | Path) -> Ledger:
+    """The ledger in a backup; what is wrong with the file is said of the backup."""
+    remedy = "give the file that `adumbra ledger backup` wrote"
+    require(Path(backup).exists(), f"backup={backup}: no such file; {remedy}")
+    try:
+        return open_ledger(backup)
+    except InvalidInput as problem:
+        if "is not a ledger" not in str(problem):
+            raise
+    raise InvalidInput(f"backup={backup}: is not a ledger; {remedy}")
 
 
 def _copy_of(ledger: Ledger) -> Fill:

@@ -5,15 +5,18 @@
 There are two chains. `public` holds what a reader of a release may know; its head goes into every card.
 `private` holds what may depend on the data or name people (source pins, paths, owners, fingerprints); it
 has a head of its own, so nothing of it can reach a card even as a hash.
+
+Where operators are enrolled, an event carries the fingerprint and the signature of the one who acted
+(attestation/operators.py), and that signature takes the place of the head's.
 """
 
 import hashlib
 import json
 import os
+import pwd
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from getpass import getuser
 from typing import Any, Literal
 
 import rfc8785
@@ -21,15 +24,21 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from adumbra.errors import InvalidInput
-from adumbra.privacy.ledger.model import FORMAT, events, heads
+from adumbra.attestation.operators import OWNER_KINDS, Approval, Roll, act_message
+from adumbra.attestation.signers import Signer
+from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
+from adumbra.privacy.ledger.model import FORMAT, events, heads, keys
+from adumbra.privacy.ledger.values import LedgerHead
 
 Log = Literal["public", "private"]
 LOGS: tuple[Log, ...] = ("public", "private")
 GENESIS = "0" * 64
 # Built once: SQLAlchemy takes longer to put a statement together than SQLite to run it.
 _LOCKED_HEADS = select(heads).order_by(heads.c.log).with_for_update()
+ROLL = "roll:"  # in front of the names of such rows of `keys`
 _APPEND = insert(events)
+_ROLL = select(keys).where((keys.c.name.like("roll:%")) | keys.c.name.in_(("ledger", "public_key")))
+_ENROLMENTS = select(keys.c.value).where(keys.c.name.like("roll:%"))
 _ADVANCE = (
     update(heads)
     .where(heads.c.log == bindparam("of"), heads.c.sequence == bindparam("previous"))
@@ -74,15 +83,97 @@ def is_signed(public_key: str, message: bytes, signature: str) -> bool:
     return True
 
 
+def head_holds(head: Mapping[str, Any]) -> bool:
+    """Whether a head, as a card has it, was signed by its ledger's key or by an operator of that key."""
+    try:
+        if "act" not in head and "enrolment" not in head:
+            message = head_message(
+                str(head["ledger"]), "public", int(head["sequence"]), str(head["hash"])
+            )
+            return is_signed(str(head["public_key"]), message, str(head["signature"]))
+        act, enrolment = head["act"], head["enrolment"]
+        event = json.loads(act["event"])
+        roll = Roll(str(head["ledger"]), unhex(str(head["public_key"])))
+        roll.take(enrolment["event"], enrolment["previous"])
+        return (
+            link_hash(act["event"].encode(), act["previous"]) == head["hash"]
+            and (event["log"], event["sequence"]) == ("public", head["sequence"])
+            and json.loads(enrolment["event"])["signature"] == head["signature"]
+            and event["kind"] not in (*OWNER_KINDS, "init")
+            and event["operator"] in roll.enrolled
+            and roll.fault(act["event"], act["previous"]) is None
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return False
+
+
+def read_roll(connection: Connection) -> Roll:
+    """Who is enrolled now; the rows are copies of events of the log."""
+    known = {row.name: row.value for row in connection.execute(_ROLL)}
+    try:
+        roll = Roll(known.pop("ledger"), unhex(known.pop("public_key")))
+        for name in sorted(known):
+            kept = json.loads(known[name])
+            roll.take(kept["event"], kept["previous"])
+    except (KeyError, TypeError, ValueError):
+        raise VerificationFailed(
+            "keys: who is enrolled was changed or is damaged; run `adumbra ledger verify`"
+        ) from None
+    return roll
+
+
+def read_head(connection: Connection) -> LedgerHead:
+    """The signed end of the public chain."""
+    row = connection.execute(select(heads).where(heads.c.log == "public")).one()
+    roll = read_roll(connection)
+    head = LedgerHead(
+        ledger=roll.ledger,
+        sequence=row.sequence,
+        hash=row.hash,
+        signature=row.signature,
+        public_key=roll.public_key.hex(),
+    )
+    if not roll.has_operators:
+        return head
+    last = select(events).where(events.c.log == "public").order_by(events.c.sequence.desc()).limit(2)
+    now, before = connection.execute(last).all()
+    event = json.loads(now.body)
+    if "operator" not in event or event["kind"] in OWNER_KINDS:
+        return head
+    for text in connection.execute(_ENROLMENTS.order_by(keys.c.name.desc())).scalars():
+        kept = json.loads(text)
+        enrolled = json.loads(kept["event"])
+        if enrolled["kind"] == "enrol" and enrolled["operator"] == event["operator"]:
+            return LedgerHead(
+                ledger=head.ledger,
+                sequence=head.sequence,
+                hash=head.hash,
+                signature=enrolled["signature"],
+                public_key=head.public_key,
+                act={"event": now.body, "previous": before.hash},
+                enrolment=kept,
+            )
+    raise LedgerError("ledger: the operator of its last event is not enrolled; run `ledger verify`")
+
+
 class Chain:
     """The two chains within one write transaction, whose head rows the transaction has locked."""
 
-    def __init__(self, connection: Connection, ledger: str, signing_key: Ed25519PrivateKey) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        ledger: str,
+        signing_key: Ed25519PrivateKey | None,
+        operator: Signer | None = None,
+    ) -> None:
         self.connection = connection
         self.ledger = ledger
+        self.approval: Approval | None = None  # a second operator's, for a raise
         self._key = signing_key
         rows = connection.execute(_LOCKED_HEADS)
         self._heads: dict[str, tuple[int, str]] = {row.log: (row.sequence, row.hash) for row in rows}
+        self.roll = read_roll(connection)
+        self._acting = None if operator is None else self.roll.acting(operator)
 
     def sequence(self, log: Log) -> int:
         """The sequence number of the last event."""
@@ -90,17 +181,53 @@ class Chain:
 
     def append(self, log: Log, kind: str, **fields: object) -> int:
         """Append one event and sign the new head; returns its sequence number."""
-        previous, digest = self._heads[log]
+        previous, before = self._heads[log]
         sequence = previous + 1
-        body = canonical({"day": today(), "kind": kind, "log": log, "sequence": sequence, **fields})
-        digest = link_hash(body, digest)
-        signature = self._key.sign(head_message(self.ledger, log, sequence, digest)).hex()
-        event = {"log": log, "sequence": sequence, "body": body.decode(), "hash": digest}
-        self.connection.execute(_APPEND, event)
+        event = {"day": today(), "kind": kind, "log": log, "sequence": sequence, **fields}
+        if kind in OWNER_KINDS:
+            event["signature"] = self._own_key().sign(act_message(self.ledger, before, event)).hex()
+        elif self.roll.has_operators:
+            self._sign(log, before, event)
+        body = canonical(event)
+        digest = link_hash(body, before)
+        if "operator" in event and kind not in OWNER_KINDS:
+            signature = str(event["signature"])
+        else:
+            signature = self._own_key().sign(head_message(self.ledger, log, sequence, digest)).hex()
+        stored = {"log": log, "sequence": sequence, "body": body.decode(), "hash": digest}
+        self.connection.execute(_APPEND, stored)
         moved = {"next": sequence, "digest": digest, "signed": signature}
         self.connection.execute(_ADVANCE, {"of": log, "previous": previous, **moved})
         self._heads[log] = (sequence, digest)
+        if kind in OWNER_KINDS and log == "public":
+            self._enter(sequence, body.decode(), before)
         return sequence
+
+    def _sign(self, log: Log, before: str, event: dict[str, object]) -> None:
+        """Add the operator who acts and the signature, if there is the right to it."""
+        by = None if self._acting is None else self._acting.enrolment.operator
+        self.roll.require_right(str(event["kind"]), by)
+        assert self._acting is not None and by is not None  # noqa: S101, PT018 - as just required
+        event["operator"] = by
+        if self.approval is not None and event["kind"] == "raise-cap" and log == "public":
+            given = self.approval
+            event["approval"] = {"operator": given.operator, "signature": given.signature}
+        if log == "public":
+            self.roll.require_two(event, by)
+        event["signature"] = self._acting.sign_event(self.ledger, before, event)
+
+    def _own_key(self) -> Ed25519PrivateKey:
+        if self._key is None:
+            raise LedgerError(
+                "ledger: this database role may not read the ledger's key; its owner must do this"
+            )
+        return self._key
+
+    def _enter(self, sequence: int, body: str, previous: str) -> None:
+        """Keep who is enrolled beside the log, where every act looks it up."""
+        kept = canonical({"event": body, "previous": previous}).decode()
+        self.connection.execute(insert(keys).values(name=f"{ROLL}{sequence:012d}", value=kept))
+        self.roll.take(body, previous)
 
     def note(self, kind: str, **fields: object) -> None:
         """What only the steward may know, and who did it; nobody else hears of it."""
@@ -116,10 +243,10 @@ class Chain:
 
 @cache
 def _user() -> str:
-    """Who acts, as the system names them: a label for the steward, not a proof."""
+    """Who acts, by the process's user id and no variable of the environment: a label, not a proof."""
     try:
-        return getuser()
-    except (KeyError, OSError):  # a user id without a name, as in many containers
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a user id without a name, as in many containers
         return f"uid {os.getuid()}"
 
 

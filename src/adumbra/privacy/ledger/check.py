@@ -10,8 +10,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, Table, select
 from sqlalchemy import text as sql
 
+from adumbra.attestation.operators import OWNER_KINDS, Enrolment, Roll
 from adumbra.errors import AdumbraError, VerificationFailed
-from adumbra.privacy.ledger.chain import GENESIS, LOGS, Log, head_message, is_signed, link_hash, unhex
+from adumbra.privacy.ledger.chain import (
+    GENESIS,
+    LOGS,
+    ROLL,
+    Log,
+    canonical,
+    head_holds,
+    head_message,
+    is_signed,
+    link_hash,
+    unhex,
+)
 from adumbra.privacy.ledger.guards import guard_faults
 from adumbra.privacy.ledger.model import (
     FORMAT,
@@ -25,6 +37,7 @@ from adumbra.privacy.ledger.model import (
 from adumbra.privacy.ledger.rebuild import Book
 
 PRIVATE_KINDS = ("fingerprint", "retarget")  # of the private log alone
+SEEN = ("format", "ledger", "public_key")  # keys that every role of a PostgreSQL ledger may read
 KEYS = ("fingerprint_key", "format", "ledger", "public_key", "signing_key")
 
 
@@ -69,9 +82,10 @@ def check(
 def _check(connection: Connection, card: Mapping[str, Any] | None, card_digest: str | None) -> Verified:
     faults = guard_faults(connection)
     known = {row.name: row.value for row in connection.execute(select(keys))}
-    logs = {log: _read_chain(connection, log, known, faults) for log in LOGS}
+    roll = Roll(known.get("ledger", ""), _bytes(known.get("public_key", "")))
+    logs = {log: _read_chain(connection, log, known, roll, faults) for log in LOGS}
     if not faults:
-        _check_keys(known, logs, faults)
+        _check_keys(known, logs, faults, is_partial=sees_part_of_keys(connection, known))
         book = _replay(logs, faults)
         if not faults:
             _compare_tables(connection, book, faults)
@@ -90,6 +104,13 @@ def _check(connection: Connection, card: Mapping[str, Any] | None, card_digest: 
     )
 
 
+def sees_part_of_keys(connection: Connection, known: Mapping[str, str]) -> bool:
+    """Whether this database role may read the public keys alone (PostgreSQL's row security)."""
+    if connection.dialect.name != "postgresql" or "signing_key" in known:
+        return False
+    return bool(connection.execute(sql("SELECT row_security_active('adumbra_keys')")).scalar())
+
+
 def _page_faults(connection: Connection) -> list[str]:
     """Whether the pages of the database are whole (SQLite)."""
     is_sqlite = connection.dialect.name == "sqlite"
@@ -99,10 +120,11 @@ def _page_faults(connection: Connection) -> list[str]:
 
 
 def _read_chain(
-    connection: Connection, log: Log, known: Mapping[str, str], faults: list[str]
+    connection: Connection, log: Log, known: Mapping[str, str], roll: Roll, faults: list[str]
 ) -> list[dict[str, Any]]:
-    """The bodies of one log, after checking every link, the head and its signature."""
-    bodies = []
+    """The bodies of one log, after checking every link, who signed it, the head and its signature."""
+    bodies: list[dict[str, Any]] = []
+    watch = _Private(roll, known) if log == "private" else None
     previous, sequence = GENESIS, 0
     for row in connection.execute(select(events).where(events.c.log == log).order_by(events.c.sequence)):
         sequence += 1
@@ -112,28 +134,76 @@ def _read_chain(
         body = json.loads(row.body)
         if body.get("log") != log or body.get("sequence") != sequence:
             faults.append(f"{log} event {sequence}: belongs elsewhere")
+        wrong = roll.fault(row.body, previous) if watch is None else watch.fault(body, previous)
+        if wrong is not None:
+            faults.append(f"{log} event {sequence}: {wrong}")
+            return []
         bodies.append(body)
         previous = row.hash
     head = connection.execute(select(heads).where(heads.c.log == log)).first()
     if head is None or sequence == 0 or (head.sequence, head.hash) != (sequence, previous):
         faults.append(f"{log} head: is not the end of the chain")
-    elif not is_signed(
-        known.get("public_key", ""),
-        head_message(known.get("ledger", ""), log, sequence, previous),
-        head.signature,
-    ):
+    elif not _is_head_signed(known, log, head, bodies[-1]):
         faults.append(f"{log} head: its signature does not hold")
     return bodies
 
 
+def _is_head_signed(known: Mapping[str, str], log: Log, head: Any, last: Mapping[str, Any]) -> bool:  # noqa: ANN401 - a row
+    """By the ledger's key, or by the operator of the last event, whose signature was checked with it."""
+    if "operator" in last and last["kind"] not in OWNER_KINDS:
+        return bool(head.signature == last["signature"])
+    message = head_message(known.get("ledger", ""), log, head.sequence, head.hash)
+    return is_signed(known.get("public_key", ""), message, head.signature)
+
+
+class _Private:
+    """Whether events of the private log are signed, from the first enrolment on."""
+
+    def __init__(self, roll: Roll, known: Mapping[str, str]) -> None:
+        self._roll, self._begun = roll, False
+        kept = [json.loads(known[name]) for name in known if name.startswith(ROLL)]
+        made = [Enrolment.read(one) for one in kept if json.loads(one["event"])["kind"] == "enrol"]
+        self._keys = {one.operator: one.key for one in made}
+
+    def fault(self, event: Mapping[str, Any], previous: str) -> str | None:
+        self._begun |= event["kind"] == "enrol"
+        if self._begun and self._roll.private_fault(event, previous, self._keys):
+            return "is not signed by an operator"
+        return None
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return unhex(text)
+    except ValueError:
+        return b""
+
+
+def _entered(public: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The acts of the ledger's own key, by the name of the row that keeps each."""
+    return {f"{ROLL}{one['sequence']:012d}": one for one in public if one["kind"] in OWNER_KINDS}
+
+
 def _check_keys(
-    known: Mapping[str, str], logs: Mapping[Log, list[dict[str, Any]]], faults: list[str]
+    known: Mapping[str, str],
+    logs: Mapping[Log, list[dict[str, Any]]],
+    faults: list[str],
+    *,
+    is_partial: bool,
 ) -> None:
-    """The keys are those that the first events speak of."""
-    if tuple(sorted(known)) != KEYS:
+    """The keys are those that the first events speak of, and who is enrolled is what the log says."""
+    own = {name: value for name, value in known.items() if not name.startswith(ROLL)}
+    if own.keys() != set(KEYS) and not (is_partial and set(SEEN) <= own.keys() <= set(KEYS)):
         faults.append("keys: not the five that belong there")
         return
     first, companion = logs["public"][0], logs["private"][0]
+    rows = {name: json.loads(known[name]) for name in known.keys() - own.keys()}
+    written = {name: canonical(one).decode() for name, one in _entered(logs["public"]).items()}
+    if written.keys() != rows.keys() or any(written[name] != rows[name]["event"] for name in rows):
+        faults.append("keys: who is enrolled is not what the log says")
+        return
+    if is_partial:
+        return
     try:
         signing = Ed25519PrivateKey.from_private_bytes(unhex(known["signing_key"]))
         secret_hash = hashlib.sha256(unhex(known["fingerprint_key"])).hexdigest()
@@ -163,6 +233,8 @@ def _replay(logs: Mapping[Log, list[dict[str, Any]]], faults: list[str]) -> Book
     for event in logs["public"]:
         try:
             private = companions.pop(event["sequence"])
+            if event["kind"] not in OWNER_KINDS and private.get("operator") != event.get("operator"):
+                faults.append(f"public event {event['sequence']}: its private part is another's")
             if private["kind"] != event["kind"]:
                 faults.append(f"public event {event['sequence']}: its private part is of another kind")
             book.apply(event, private)
@@ -209,8 +281,7 @@ def card_faults(
         head = card if alone else card["ledger"]["head"]
         entry = "" if alone else str(card["ledger"]["entry"])
         sequence, digest = int(head["sequence"]), str(head["hash"])
-        message = head_message(str(head["ledger"]), "public", sequence, digest)
-        signed = is_signed(str(head["public_key"]), message, str(head["signature"]))
+        signed = head_holds(head)
         issuer = (head["ledger"], head["public_key"])
     except (KeyError, TypeError, ValueError, AdumbraError):
         return [f"{name}: has no readable ledger head"]

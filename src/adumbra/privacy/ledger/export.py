@@ -13,17 +13,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, select
 
 from adumbra.attestation.loghead import LogHead
 from adumbra.attestation.merkle import Tree
+from adumbra.attestation.operators import OWNER_KINDS, HeadKey, Roll
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.privacy.ledger.chain import GENESIS, Log, canonical, head_message, is_signed, link_hash
 from adumbra.privacy.ledger.model import FORMAT, events, heads, keys
 
 
-def write_export(connection: Connection, path: Path, *, public: bool) -> None:
+def write_export(connection: Connection, path: Path, key: HeadKey, *, public: bool) -> None:
     """Write `path` (.jsonl or .parquet); refuses to overwrite."""
     if path.suffix not in (".jsonl", ".parquet"):
         raise InvalidInput(f"path={path.name}: must end in .jsonl or .parquet")
@@ -40,7 +40,6 @@ def write_export(connection: Connection, path: Path, *, public: bool) -> None:
         "signature": head.signature,
     }
     rows = list(_rows(connection, "public"))
-    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
     tree = Tree(row["body"].encode() for row in rows)
     top["log_head"] = LogHead.sign(key, known["ledger"], tree, len(rows)).to_dict()
     if not public:
@@ -76,19 +75,46 @@ def _write_parquet(path: Path, top: dict[str, object], rows: list[dict[str, Any]
 
 
 def verify_export(path: Path) -> int:
-    """Check a public JSON Lines export offline, every link and the signature; counts its events."""
+    """Check a public JSON Lines export offline; counts its events.
+
+    Every link, the signature of the chain's end, the signed head of the tree where there is one, and
+    where there are operators that each act was signed by one who might do it.
+    """
     try:
         top, *lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+        roll = Roll(str(top["ledger"]), bytes.fromhex(top["public_key"]))
         previous, sequence = GENESIS, 0
+        texts = []
         for sequence, line in enumerate(lines, start=1):
-            previous_hash = link_hash(canonical(line["event"]), previous)
-            if line["hash"] != previous_hash or line["event"]["sequence"] != sequence:
+            raw = canonical(line["event"])
+            following = link_hash(raw, previous)
+            if line["hash"] != following or line["event"]["sequence"] != sequence:
                 raise VerificationFailed(f"event {sequence}: the chain is broken")
-            previous = previous_hash
-        message = head_message(top["ledger"], "public", sequence, previous)
-        signed = is_signed(top["public_key"], message, top["signature"])
-    except (KeyError, TypeError, ValueError) as error:
+            if fault := roll.fault(raw.decode(), previous):
+                raise VerificationFailed(f"event {sequence}: {fault}")
+            texts.append(raw)
+            previous = following
+        ends = (top["sequence"], top["hash"]) == (sequence, previous)
+        signed = _end_is_signed(top, lines[-1]["event"])
+        fits = "log_head" not in top or _tree_fits(top, Tree(texts))
+    except (IndexError, KeyError, TypeError, ValueError) as error:
         raise VerificationFailed("export: not a readable public export") from error
-    if not signed or (top["sequence"], top["hash"]) != (sequence, previous):
+    if not signed or not ends:
         raise VerificationFailed("export: its head is not the end of its chain")
+    if not fits:
+        raise VerificationFailed("export: the signed head of its tree is another log's")
     return sequence
+
+
+def _end_is_signed(top: dict[str, Any], last: dict[str, Any]) -> bool:
+    """By the ledger's key, or by the operator of the last event, whose signature was checked with it."""
+    if "operator" in last and last["kind"] not in OWNER_KINDS:
+        return bool(top["signature"] == last["signature"])
+    message = head_message(top["ledger"], "public", top["sequence"], top["hash"])
+    return is_signed(top["public_key"], message, top["signature"])
+
+
+def _tree_fits(top: dict[str, Any], tree: Tree) -> bool:
+    head = LogHead.read(top["log_head"])  # raises where its signature does not hold
+    issuer = (top["ledger"], bytes.fromhex(top["public_key"]))
+    return (head.issuer, head.size, head.root) == (issuer, len(tree), tree.root())

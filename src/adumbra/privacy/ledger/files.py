@@ -140,6 +140,12 @@ MAGIC = b"SQLite format 3\0"
 SQLITE_PRIMARY = 0xFF  # the part of an error code that all its variants share
 
 
+def uses_log(path: Path) -> bool:
+    """Whether a SQLite file says in its header that commits go to a write-ahead log."""
+    with path.open("rb") as stored:
+        return stored.read(20)[18:19] == b"\x02"
+
+
 def convert(path: Path, patience: float) -> None:
     """Move a write-ahead log into the file and do without one from now on; needs the file alone.
 

@@ -41,6 +41,19 @@ _EARLIER = " AND ".join(
         "(OLD.parent = '' OR NEW.parent = OLD.parent)",
     ]
 )
+# Made by `ledger grants` on PostgreSQL, and guards where they stand: who takes a charge back may void.
+_MAY_VOID = "has_function_privilege('{schema}adumbra_may_void()'::regprocedure, 'EXECUTE')"
+BOUND = {
+    "adumbra_populations_return": (
+        "CREATE TRIGGER adumbra_populations_return BEFORE UPDATE ON {schema}adumbra_populations FOR "
+        f"EACH ROW WHEN (NEW.spent < OLD.spent AND NOT {_MAY_VOID}) "
+        "EXECUTE FUNCTION {schema}adumbra_refuse()"
+    ),
+    "adumbra_entries_void": (
+        "CREATE TRIGGER adumbra_entries_void BEFORE UPDATE ON {schema}adumbra_entries FOR EACH ROW "
+        f"WHEN (NEW.state = 'void' AND NOT {_MAY_VOID}) EXECUTE FUNCTION {{schema}}adumbra_refuse()"
+    ),
+}
 _REFUSE = (
     "\nBEGIN\n  RAISE EXCEPTION USING MESSAGE = TG_OP || ' on ' || TG_TABLE_NAME || "
     "': the ledger only grows';\nEND "
@@ -91,11 +104,21 @@ def create_guards(connection: Connection) -> None:
 
 
 def renew_population_guard(connection: Connection) -> None:
-    """Put the present guard in the place of that of an earlier version."""
+    """Put the present guard in the place of that of an earlier version; only the tables' owner can."""
+    if not is_earlier_guard(connection):
+        return
     name = f"{POPULATIONS}_update"
     where = f" ON {POPULATIONS}" if connection.dialect.name == "postgresql" else ""
     connection.execute(sql(f"DROP TRIGGER {name}{where}"))
     connection.execute(sql(guards(connection.dialect.name)[name][0]))
+
+
+def is_earlier_guard(connection: Connection) -> bool:
+    """Whether the accounts have the guard that an earlier version made."""
+    plain = _plain if connection.dialect.name == "postgresql" else str
+    name = f"{POPULATIONS}_update"
+    earlier = plain(guards(connection.dialect.name)[name][-1])
+    return plain(_present(connection).get(name, "")) == earlier
 
 
 def guard_faults(connection: Connection) -> list[str]:
@@ -109,7 +132,13 @@ def guard_faults(connection: Connection) -> list[str]:
             faults.append(f"guard={name}: missing; the table could be rewritten")
         elif plain(found[name]) not in {plain(text) for text in texts}:
             faults.append(f"guard={name}: is not the one that was made; the table could be rewritten")
-    strange = sorted(found.keys() - guards(dialect).keys())
+    bound = BOUND if dialect == "postgresql" else {}
+    faults += [
+        f"guard={name}: is not the one that was made; a charge could be taken back"
+        for name in sorted(bound.keys() & found.keys())
+        if plain(found[name]) != plain(bound[name].format(schema=""))
+    ]
+    strange = sorted(found.keys() - guards(dialect).keys() - bound.keys())
     faults += [f"trigger={name}: does not belong to a ledger" for name in strange]
     if dialect == "postgresql" and _function(connection) != _REFUSE:
         faults.append("guard=adumbra_refuse: is not the one that was made; no table is guarded")
@@ -141,7 +170,8 @@ def _plain(text: str) -> str:
     brackets alone could stay unseen on PostgreSQL. SQLite keeps the text as it was written.
     """
     text = re.sub(r"= ANY \(ARRAY\[", "IN ", text)
-    text = re.sub(r"::(text|bigint|integer)|[()\[\]\s]", " ", text)
+    text = re.sub(r"'[^' ]*\.(adumbra_\w+)", r"'\1", text)
+    text = re.sub(r"::(text|bigint|integer|regprocedure|oid)|[()\[\]\s]", " ", text)
     text = re.sub(r" ON (\S+\.)?(adumbra_\w+)", r" ON \2", text)
     text = re.sub(r"FUNCTION (\S+\.)?(adumbra_\w+)", r"FUNCTION \2", text)
     return " ".join(re.sub(r"\s*,\s*", ", ", text).split()).lower()

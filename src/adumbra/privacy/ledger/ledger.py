@@ -1,6 +1,5 @@
 """The ledger: who may still spend how much, what was spent, and where each spend stands."""
 
-import html
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, inspect, select
 
-from adumbra.attestation.loghead import Proof, PublishedHead, WholeLog
+from adumbra.attestation.signers import Signer
 from adumbra.errors import AdumbraError, InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
@@ -26,27 +25,29 @@ from adumbra.privacy.ledger import (
 )
 from adumbra.privacy.ledger.accounts import Quote, quote
 from adumbra.privacy.ledger.chain import Chain, canonical
-from adumbra.privacy.ledger.check import Verified, check
-from adumbra.privacy.ledger.export import write_export
-from adumbra.privacy.ledger.model import FORMAT, heads, keys
+from adumbra.privacy.ledger.check import Verified, check, sees_part_of_keys
+from adumbra.privacy.ledger.model import FORMAT, keys
+from adumbra.privacy.ledger.operated import Operated
 from adumbra.privacy.ledger.store import ReplyLost, Store
 from adumbra.privacy.ledger.tripwire import Fingerprint
-from adumbra.privacy.ledger.values import REMEDY, LedgerHead, Population, State, Statement
-
-_PUBLIC_HEAD = select(heads).where(heads.c.log == "public")
+from adumbra.privacy.ledger.values import REMEDY, Population, State, Statement
 
 
-class Ledger:
+class Ledger(Operated):
     """An open ledger; every method is one durable act or one consistent reading."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, operator: Signer | None = None) -> None:
+        self._store, self._operator = store, operator
         try:
             known = self._read_keys()
             self._id = known["ledger"]
             self._public_key = known["public_key"]
             self._fingerprint_key = bytes.fromhex(known["fingerprint_key"])
-            self._signing_key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(known["signing_key"]))
+            signing = known["signing_key"]  # empty where this database role may not read it
+            key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(signing)) if signing else None
+            self._signing_key = key
+            if operator is not None:
+                self._require_enrolled(operator)
         except (KeyError, ValueError) as error:
             store.close()
             if isinstance(error, AdumbraError):
@@ -62,6 +63,8 @@ class Ledger:
             if not inspect(connection).has_table(keys.name):
                 raise InvalidInput(f"ledger={name}: not a ledger; make one with `adumbra ledger init`")
             known = {row.name: row.value for row in connection.execute(select(keys))}
+            if sees_part_of_keys(connection, known):
+                known = {"signing_key": "", "fingerprint_key": "", **known}
         if known.get("format") != FORMAT:
             raise LedgerError(f"ledger={name}: its format is not {FORMAT}; use the version that made it")
         return known
@@ -77,9 +80,8 @@ class Ledger:
         self.close()
 
     def _repr_html_(self) -> str:
-        """For notebooks: the statement of each population, escaped."""
-        lines = "".join(f"<li>{html.escape(one.sentence())}</li>" for one in self.show())
-        return f"<div><p><strong>Ledger</strong></p><ul>{lines}</ul></div>"
+        """For notebooks."""
+        return statements.to_html(self.show())
 
     # Populations
 
@@ -92,11 +94,6 @@ class Ledger:
         """Every registered population, by name."""
         with self._store.read() as connection:
             return tuple(account.population for account in accounts.all_accounts(connection))
-
-    def raise_cap(self, population: str, epsilon: float, reason: str) -> None:
-        """Raise a cap for a written reason; it stays visible for ever."""
-        with self._acts() as chain:
-            accounts.raise_cap(chain, population, epsilon, reason)
 
     def change_delta(
         self, population: str, delta: float, reason: str, *, epsilon: float | None = None
@@ -131,6 +128,7 @@ class Ledger:
     ) -> None:
         """Refuse, as `reserve` would now, what the population cannot pay or the log cannot hold."""
         canonical(request or {})
+        self.require_right("reserve")
         with self._store.read() as connection:
             accounts.check(connection, population, guarantee)
 
@@ -308,18 +306,6 @@ class Ledger:
             return f"entry={entry_id}: stays charged; `adumbra ledger show` tells where it stands"
         return f"entry={entry_id}: is {state} and stays charged; {REMEDY[state]}"
 
-    def head(self) -> LedgerHead:
-        """The signed end of the public chain, for a card."""
-        with self._store.read() as connection:
-            row = connection.execute(_PUBLIC_HEAD).one()
-        return LedgerHead(
-            ledger=self._id,
-            sequence=row.sequence,
-            hash=row.hash,
-            signature=row.signature,
-            public_key=self._public_key,
-        )
-
     def verify(
         self, against_card: Mapping[str, Any] | None = None, *, card_digest: str | None = None
     ) -> Verified:
@@ -329,26 +315,6 @@ class Ledger:
         """
         with self._store.read() as connection:
             return check(connection, against_card, card_digest)
-
-    def export(self, path: Path, *, public: bool = True) -> None:
-        """Write the log as JSON Lines or Parquet, by the name's ending; the public one names no one."""
-        with self._store.read() as connection:
-            write_export(connection, path, public=public)
-
-    def proof(self, entry_id: str) -> Proof:
-        """That an entry was sealed, under the signed head of the log of that moment."""
-        with self._store.read() as connection:
-            return log.prove(connection, self._id, self._signing_key, entry_id)
-
-    def published_head(self, since: Sequence[int] = ()) -> PublishedHead:
-        """The log's head for readers and witnesses, with proofs from earlier sizes."""
-        with self._store.read() as connection:
-            return log.publish_head(connection, self._id, self._signing_key, since)
-
-    def whole_log(self) -> WholeLog:
-        """The public log with its tree."""
-        with self._store.read() as connection:
-            return log.whole_log(connection, self._id, self._signing_key)
 
     def withdraw(self, entry_id: str, reason: str) -> None:
         """Say in the public log that a release shall no longer be used; it stays charged."""
@@ -376,7 +342,10 @@ class Ledger:
         with self._store.read() as connection:
             yield connection
 
-    # The tripwire
+    def maintain(self, work: Callable[[Connection], bool]) -> bool:
+        """One transaction on the tables beside the log: for `migrate_ledger` and nothing else."""
+        with self._store.write() as connection:
+            return work(connection)
 
     def fingerprint(self, width: int) -> Fingerprint:
         """An empty fingerprint under this ledger's secret key, for rows of this width."""
@@ -391,7 +360,7 @@ class Ledger:
     def _acts(self) -> Iterator[Chain]:
         """One write transaction with both chains."""
         with self._store.write() as connection:
-            yield Chain(connection, self._id, self._signing_key)
+            yield Chain(connection, self._id, self._signing_key, self._operator)
 
 
 def _holder(places: Sequence[Path], otherwise: Path) -> Path:

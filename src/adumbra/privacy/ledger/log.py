@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, select
 
 from adumbra.attestation.loghead import NOTICES, LogHead, Proof, PublishedHead, WholeLog
 from adumbra.attestation.merkle import Tree
+from adumbra.attestation.operators import HeadKey
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed, require
 from adumbra.privacy.ledger.accounts import lineage, reason_of
 from adumbra.privacy.ledger.chain import Chain, canonical
@@ -38,7 +38,7 @@ def _notices(texts: Iterable[str]) -> list[str]:
     return [text for text in texts if json.loads(text)["kind"] in NOTICES]
 
 
-def prove(connection: Connection, ledger: str, key: Ed25519PrivateKey, entry: str) -> Proof:
+def prove(connection: Connection, ledger: str, key: HeadKey, entry: str) -> Proof:
     """That this entry was sealed, under the head of the log as it stood then."""
     texts = bodies(connection)
     for index, text in enumerate(texts):
@@ -50,7 +50,7 @@ def prove(connection: Connection, ledger: str, key: Ed25519PrivateKey, entry: st
 
 
 def publish_head(
-    connection: Connection, ledger: str, key: Ed25519PrivateKey, since: Iterable[int]
+    connection: Connection, ledger: str, key: HeadKey, since: Iterable[int]
 ) -> PublishedHead:
     """The head of now, with proofs from the releases' own heads and from the sizes asked for."""
     texts = bodies(connection)
@@ -66,11 +66,14 @@ def publish_head(
     return PublishedHead.make(key, head, tree, _notices(texts), sizes)
 
 
-def whole_log(connection: Connection, ledger: str, key: Ed25519PrivateKey) -> WholeLog:
-    """The log of an open ledger."""
+def whole_log(connection: Connection, ledger: str, public_key: bytes, key: HeadKey | None) -> WholeLog:
+    """The log of an open ledger; without a key its head has no signature and is for comparing only."""
     texts = bodies(connection)
     tree = _tree(texts)
-    head = LogHead.sign(key, ledger, tree, len(texts))
+    bare = LogHead(
+        ledger=ledger, public_key=public_key, size=len(texts), root=tree.root(), signature=b""
+    )
+    head = bare if key is None else LogHead.sign(key, ledger, tree, len(texts))
     return WholeLog(head=head, tree=tree, notices=tuple(_notices(texts)))
 
 

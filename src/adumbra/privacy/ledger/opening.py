@@ -9,6 +9,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import URL, Connection, insert, inspect
 
+from adumbra.attestation.signers import Signer, open_key
 from adumbra.errors import InvalidInput
 from adumbra.privacy.ledger import files
 from adumbra.privacy.ledger import store as stores
@@ -18,6 +19,7 @@ from adumbra.privacy.ledger.ledger import Ledger
 from adumbra.privacy.ledger.model import FORMAT, create_all, heads, keys
 from adumbra.privacy.ledger.store import Store, check_file, parse_location
 
+UNSIGNED = "not signed by operators until one is enrolled"  # what the log of a new ledger says
 Fill = Callable[[Connection], None]  # writes the rows of a new ledger into its empty tables
 
 
@@ -53,21 +55,26 @@ def make_ledger(location: str | Path, fill: Fill) -> Ledger:
     return open_ledger(final)
 
 
-def require_new(path: Path) -> None:
-    """Nothing may stand where a new ledger goes, and its folder must be there."""
+def require_new(path: Path, name: str = "ledger") -> None:
+    """Nothing may stand where a new ledger (or a file beside it) goes, and its folder must be there."""
     if os.path.lexists(path):
-        raise InvalidInput(f"ledger={path}: exists already; open it or choose another name")
+        remedy = "open it or choose another name" if name == "ledger" else "choose another name"
+        raise InvalidInput(f"{name}={path}: exists already; {remedy}")
     if not path.parent.is_dir():
-        raise InvalidInput(f"ledger={path}: its folder does not exist")
+        raise InvalidInput(f"{name}={path}: its folder does not exist; make it first")
 
 
-def open_ledger(location: str | Path) -> Ledger:
-    """Open a ledger that exists; the write-ahead log of an earlier version is moved into it."""
+def open_ledger(location: str | Path, *, operator: Signer | str | Path | None = None) -> Ledger:
+    """Open a ledger that exists; the write-ahead log of an earlier version is moved into it.
+
+    `operator` is the key of whoever acts, where operators are enrolled: a path, or what `open_key` made.
+    """
     url = parse_location(location)
     check_file(url)
     if url.get_backend_name() == "sqlite":
         convert(Path(str(url.database)), stores.BUSY_SECONDS)
-    return Ledger(Store(url))
+    signer = open_key(operator) if isinstance(operator, str | Path) else operator
+    return Ledger(Store(url), signer)
 
 
 def memory_ledger() -> Ledger:
@@ -111,4 +118,5 @@ def _write_keys(connection: Connection) -> None:
     connection.execute(insert(heads), start)
     chain = Chain(connection, ledger, signing_key)
     private = {"fingerprint_key_hash": files.hash_bytes(secret)}
-    chain.act("init", {"format": FORMAT, "ledger": ledger, "public_key": public_key}, private)
+    public = {"format": FORMAT, "ledger": ledger, "public_key": public_key, "acts": UNSIGNED}
+    chain.act("init", public, private)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from adumbra.attestation.operators import OWNER_KINDS
 from adumbra.errors import require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger.chain import canonical
@@ -60,7 +61,7 @@ class Book:
         elif kind == "evaluate":
             self._require_published(event["entry"], event["digest"])
         else:
-            statements = ("init", "declare-different", "withdraw-different")
+            statements = ("init", "declare-different", "withdraw-different", *OWNER_KINDS)
             require(kind in statements, f"unknown kind {kind}")
 
     def _register(self, event: Event, private: Event) -> None:

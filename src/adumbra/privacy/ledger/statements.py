@@ -1,7 +1,8 @@
 """What `ledger show` says: spent, left, how many more like the last, and what a crash left behind."""
 
+import html
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select
@@ -20,6 +21,12 @@ from adumbra.privacy.ledger.values import (
     Statement,
     spent_epsilon,
 )
+
+
+def to_html(statements: Iterable[Statement]) -> str:
+    """For notebooks: one line per population, escaped."""
+    lines = "".join(f"<li>{html.escape(one.sentence())}</li>" for one in statements)
+    return f"<div><p><strong>Ledger</strong></p><ul>{lines}</ul></div>"
 
 
 def read(connection: Connection, name: str | None) -> tuple[Statement, ...]:

@@ -44,6 +44,7 @@ ROOM = 4 * 2**20  # bytes that a release may write beside and into a SQLite file
 _TOUCH = update(heads).values(sequence=heads.c.sequence + 1)
 # SQLSTATE of PostgreSQL: disk full; read-only transaction or server; out of memory
 _FULL, _READ_ONLY, _NO_MEMORY = ("53100",), ("25006",), ("53200",)
+_NO_RIGHT = ("42501",)
 _WITHHELD = ("withheld: it may hold private values",)
 _LOGGER = "adumbra"  # below sqlalchemy.engine.Engine, with a level of its own
 # What is meant as an address although it is none; it may hold a password and is never shown as a path.
@@ -207,7 +208,8 @@ def _fault(name: str, error: Exception) -> LedgerError:
         return LedgerNotWritable(f"ledger={name}: its server has no memory left; try again later")
     if isinstance(error, OperationalError):
         return LedgerError(f"ledger={name}: busy or unreachable; try again")
-    return LedgerError(f"ledger={name}: the database refused the act")
+    why = "; this role has no right to it, see `ledger grants`" if state in _NO_RIGHT else ""
+    return LedgerError(f"ledger={name}: the database refused the act{why}")
 
 
 def _silence_statements() -> None:

@@ -45,6 +45,12 @@ class Fingerprint:
         bits = (EXACT >> ROW_BITS) // width
         require(bits >= 2**8, f"width={width}: too wide for an exact fingerprint")
         seed = hashlib.sha256(b"adumbra-fingerprint/1" + key + width.to_bytes(8, "big")).digest()
+        self._begin(seed, width)
+
+    def _begin(self, seed: bytes, width: int) -> None:
+        """Start from the words of a seed, from which the ledger's key cannot be found."""
+        self._seed, self._width = seed, width
+        bits = (EXACT >> ROW_BITS) // width
         words = _stream(seed, LANES * width + LANES * LANES + LANES)
         power = 1 << (
             bits.bit_length() - 1
@@ -57,6 +63,28 @@ class Fingerprint:
         self._rows = 0
         self._sketch: Words = np.empty(0, dtype=np.uint64)
         self._turn = threading.Lock()
+
+    def blank(self) -> "Fingerprint":
+        """One of the same words that has seen nothing; it can be sent to another process."""
+        return _begun(self._seed, self._width)
+
+    def seen(self) -> list[Words]:
+        """What it has seen so far, for `merge`: as many words whatever that is."""
+        sketch = np.zeros(SKETCH, np.uint64)
+        sketch[: len(self._sketch)] = self._sketch
+        return [self._total, np.array([self._rows, len(self._sketch)], np.uint64), sketch]
+
+    def merge(self, seen: Sequence[Words]) -> None:
+        """Take in what a blank copy has seen."""
+        total, (rows, kept), sketch = seen
+        with self._turn:
+            self._total += total
+            self._rows += int(rows)
+            self._keep(sketch[: int(kept)])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        require(self._rows == 0, "fingerprint: it has seen rows; send a blank copy")
+        return _begun, (self._seed, self._width)
 
     def update(self, rows: Array | csr_array) -> None:
         """Take in a block: float64 integers within 2^15 of 0, or sparse uint64 ones of any size."""
@@ -86,6 +114,13 @@ class Fingerprint:
     def sketch(self) -> list[str]:
         """The smallest hashes, in order, as hex words."""
         return [f"{word:016x}" for word in self._sketch.tolist()]
+
+
+def _begun(seed: bytes, width: int) -> Fingerprint:
+    """A fingerprint that has seen nothing, without the ledger's key."""
+    found = Fingerprint.__new__(Fingerprint)
+    found._begin(seed, width)  # noqa: SLF001  (its other constructor)
+    return found
 
 
 def _stream(seed: bytes, count: int) -> Words:

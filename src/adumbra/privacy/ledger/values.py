@@ -106,10 +106,14 @@ class LedgerHead:
     hash: str
     signature: str
     public_key: str
+    # Of a ledger with operators: the last event, and the one that enrolled whoever signed it. The
+    # signature above is then that of the enrolment.
+    act: dict[str, str] | None = None
+    enrolment: dict[str, str] | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As it is copied into a card."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,105 @@
+"""Answers from a release made for them: sums of products within caps, and counts of every column.
+
+Sums answer means, shares, differences, correlations and regressions of one table, the one whose numbers
+are moved to their caps. Counts answer what needs cells: quantiles, and conditions on numbers.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from adumbra.answers.conditions import Conditions
+from adumbra.answers.estimate import Asked, Estimate
+from adumbra.answers.histograms import HistogramAnswers
+from adumbra.answers.moments import MomentAnswers
+
+FOURTH = "sampling error with fourth moments from cell middles"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CappedAnswers:
+    """What an answers release can be asked."""
+
+    sums: MomentAnswers = field(repr=False)
+    counts: HistogramAnswers = field(repr=False)
+
+    def mean(self, name: str, where: Conditions, asked: Asked) -> Estimate:
+        """The mean of a number within its caps, for all rows or those of one condition."""
+        if self._needs_cells(where):
+            return self.counts.mean(name, where, asked)
+        return self._named(self.sums.mean(name, where, asked), name)
+
+    def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
+        """The share of rows that meet conditions on one or two columns."""
+        if self._needs_cells((*where, *given)):
+            return self.counts.share(where, given, asked)
+        return self.sums.share(where, given, asked)
+
+    def count(self, where: Conditions, asked: Asked) -> Estimate:
+        """How many rows meet the conditions."""
+        return (self.counts if self._needs_cells(where) else self.sums).count(where, asked)
+
+    def quantile(self, name: str, q: float, where: Conditions, asked: Asked) -> Estimate:
+        """The smallest value that at least a share q of rows do not exceed; no cap is in it."""
+        return self.counts.quantile(name, q, where, asked)
+
+    def variance(self, name: str, where: Conditions, asked: Asked) -> Estimate:
+        """The variance of a number within its caps."""
+        if self._needs_cells(where):
+            return self.counts.variance(name, where, asked)
+        found = self.sums.variance(name, where, replace(asked, population=False))
+        if not asked.population or found.is_hidden:
+            return found
+        sampling = self._variance_sampling(name, found.value)
+        half = asked.reach(is_laplace=self.sums.is_laplace) * math.hypot(found.privacy, sampling)
+        return replace(
+            found,
+            std_error=math.hypot(found.privacy, sampling),
+            interval=(max(found.value - half, 0.0), found.value + half),
+            sampling=sampling,
+            target=asked.truth(f"variance of {name}"),
+            notes=(*found.notes, FOURTH),
+        )
+
+    def crosstab(self, one: str, other: str, asked: Asked) -> Mapping[str, Estimate]:
+        """The share of rows in each pair of levels."""
+        return self.sums.crosstab(one, other, asked)
+
+    def compare(self, name: str, by: str, reference: str | None, asked: Asked) -> Mapping[str, Estimate]:
+        """Differences of means or shares between levels of any category."""
+        found = self.sums.compare(name, by, reference, asked)
+        return {what: self._named(answer, name) for what, answer in found.items()}
+
+    def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
+        """The correlation of two numbers within their caps."""
+        return self.sums.correlation(one, other, asked)
+
+    def regress(self, target: str, features: tuple[str, ...], asked: Asked) -> Mapping[str, Estimate]:
+        """Coefficients of a linear regression of numbers within their caps."""
+        found = self.sums.regress(target, features, asked)
+        return {what: self._named(answer, target, *features) for what, answer in found.items()}
+
+    def principal_components(self, k: int, asked: Asked) -> Mapping[str, Estimate]:
+        """Variances along the leading directions of the numbers."""
+        return self.sums.principal_components(k, asked)
+
+    def _needs_cells(self, conditions: Conditions) -> bool:
+        """Whether a condition is on a number: sums hold no cells."""
+        return any(self.sums.term(clause.column).is_number for clause in conditions)
+
+    def _named(self, answer: Estimate, *names: str) -> Estimate:
+        """The answer with the caps that are a part of its truth."""
+        terms = (self.sums.term(name) for name in names)
+        said = tuple(f"{term.name}: {term.encoded}" for term in terms if term.is_number)
+        return replace(answer, notes=(*said, *(note for note in answer.notes if note not in said)))
+
+    def _variance_sampling(self, name: str, variance: float) -> float:
+        """The sampling error of a variance: fourth moment of cell middles and its noise."""
+        cells, term = self.counts.column(name), self.sums.term(name)
+        low, high = term.middle - term.width / 2.0, term.middle + term.width / 2.0
+        middles = cells.values().middle.clip(low, high)
+        counts, rows = self.counts.tables[name].sum(axis=0), max(self.sums.sums.rows, 1.0)
+        centred = (middles - float(counts @ middles) / rows) ** 4
+        noise = self.counts.sigma * math.sqrt(float(centred @ centred))
+        fourth = (float(counts @ centred) + noise) / rows
+        return math.sqrt(max(fourth - variance**2, 0.0) / rows)

@@ -1,0 +1,92 @@
+"""Where a release runs, by its flags: threads of this process, or workers of a cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adumbra.errors import require
+
+if TYPE_CHECKING:
+    from adumbra.engine.dask import DaskEngine
+    from adumbra.engine.local import LocalEngine
+
+EngineName = Annotated[
+    str, typer.Option("--engine", help="Where it runs: local, or dask (the extra `dask`).")
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        help="With --engine dask: the scheduler of a running cluster, tls://host:port. "
+        "Default: a cluster of processes on this machine.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", help="With --engine dask: worker processes of a cluster on this machine.", min=1
+    ),
+]
+PartsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--parts",
+        help="With --engine dask: a folder that all workers share, for parts of released rows. "
+        "Default: the folder that holds --out.",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", help="Threads, of each worker if there are any. Default: by cores.", min=1
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineFlags:
+    """What the command line says of where a release runs."""
+
+    engine: str
+    scheduler: str | None
+    workers: int | None
+    threads: int | None
+    parts: Path | None
+
+
+@contextmanager
+def open_engine(asked: EngineFlags, out: Path) -> "Iterator[LocalEngine | DaskEngine]":
+    """The engine that the flags ask for; workers of its own end with it."""
+    known = asked.engine in {"local", "dask"}
+    require(known, f"engine={asked.engine}: unknown; use local or dask")
+    if asked.engine == "dask":
+        with _dask(asked, out) as engine:
+            yield engine
+        return
+    from adumbra.engine.local import LocalEngine
+
+    for flag in ("scheduler", "workers", "parts"):
+        value = getattr(asked, flag)
+        require(value is None, f"{flag}={value}: needs workers; give --engine dask, or leave it out")
+    yield LocalEngine(threads=asked.threads)
+
+
+def _dask(asked: EngineFlags, out: Path) -> "DaskEngine":
+    """An engine on workers; the flags are checked before one is started."""
+    there = asked.workers is not None or asked.threads is not None
+    rule = "its workers are there already; leave out --workers and --threads"
+    require(asked.scheduler is None or not there, f"scheduler={asked.scheduler}: {rule}")
+    folder = asked.parts if asked.parts is not None else out.absolute().parent
+    require(folder.is_dir(), f"parts={folder}: is no folder; make it, or give another one by --parts")
+    missing = find_spec("distributed") is None
+    require(not missing, "engine=dask: Dask is not installed; pip install 'adumbra[dask]'")
+    from adumbra.engine import cluster
+
+    if asked.scheduler is not None:
+        return cluster.connect(asked.scheduler, parts=folder)
+    return cluster.local_engine(asked.workers, threads=asked.threads, parts=folder)

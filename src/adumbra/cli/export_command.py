@@ -1,0 +1,50 @@
+"""`adumbra export`: the card of a release in the formats of others."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adumbra.cli.options import Force, require_new_file
+
+
+class FormatName(StrEnum):
+    """The same words as `report.exports.FORMATS`, without its import."""
+
+    REGISTRY = "registry"
+    CROISSANT = "croissant"
+    FRICTIONLESS = "frictionless"
+    SCHEMA_ORG = "schema-org"
+    MARKDOWN = "markdown"
+
+
+def export(  # noqa: PLR0913, PLR0917 - one argument a flag
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    out: Annotated[Path, typer.Option("--out", help="The file to write; never inside the release.")],
+    form: Annotated[
+        FormatName, typer.Option("--format", help="OpenDP's registry (YAML), or one of the others.")
+    ],
+    url: Annotated[
+        str, typer.Option("--url", help="Where the folder is published; files are named below it.")
+    ] = "",
+    about: Annotated[
+        list[str] | None,
+        typer.Option("--about", help="name=value that the card does not say: license, region, ..."),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Verify a release, then write its card in another format. Reads released numbers alone."""
+    from adumbra.errors import require
+    from adumbra.report.exports import export as export_release
+
+    said: dict[str, str] = {}
+    for word in about or []:
+        name, equals, text = word.partition("=")
+        name = name.strip().replace("-", "_")
+        require(bool(equals), f"about={word}: needs a value; write --about {name}=...")
+        require(name not in said, f"about={name}: is given twice; give it once")
+        said[name] = text.strip()
+    require_new_file("out", out, force=force)
+    export_release(folder, str(form), out=out, url=url, about=said)
+    typer.echo(f"written   {out} ({form})")

@@ -1,0 +1,124 @@
+"""Workers for the Dask engine: processes of this machine, or a cluster that is there already.
+
+Whoever can talk to a Dask scheduler can run code on its workers, so every channel is TLS with
+certificates on both sides. A local cluster makes its own, in memory, for one run. To another host
+nothing goes without TLS; its files are those that Dask's own configuration names.
+"""
+
+import ipaddress
+import logging
+import os
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dask
+from distributed import Client, LocalCluster
+from distributed.security import Security
+
+from adumbra.engine.base import Progress
+from adumbra.engine.dask import DaskEngine
+from adumbra.engine.local import silent
+from adumbra.errors import ClusterFailed, require
+
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(32 * 2**20)}  # else glibc returns every block to the system
+MEMORY = dict.fromkeys(("target", "spill", "pause", "terminate"), False)  # no row and no key on a disk
+CONNECT, START = 30, 300  # seconds, to a scheduler and for processes of our own
+HERE = "127.0.0.1:0"  # Dask listens for HTTP in any case: not to others, and without a page
+
+
+def local_engine(
+    workers: int | None = None,
+    *,
+    threads: int | None = None,
+    parts: str | Path | None = None,
+    progress: Progress = silent,
+) -> DaskEngine:
+    """An engine on worker processes of this machine; use it as a context manager, or `close` it.
+
+    Until then Dask's settings of this process are those of a cluster that keeps nothing on disk.
+    """
+    cores = os.cpu_count() or 1
+    count = workers if workers is not None else cores
+    require(count >= 1, f"workers={workers}: must be at least 1")
+    each = threads if threads is not None else max(1, cores // count)
+    require(each >= 1, f"threads={threads}: must be at least 1")
+    kept = dask.config.get("distributed.nanny.pre-spawn-environ", {})
+    settings = {
+        "distributed.nanny.pre-spawn-environ": {**kept, **ALLOCATOR},
+        "distributed.worker.memory": {**dask.config.get("distributed.worker.memory", {}), **MEMORY},
+        "distributed.worker.profile.enabled": False,
+        "distributed.deploy.lost-worker-timeout": "1h",  # one that was killed is started again
+        "distributed.scheduler.http.routes": [],  # no pages, and (below) no dashboard
+        "distributed.worker.http.routes": [],
+    }
+    with ExitStack() as held:
+        held.enter_context(dask.config.set(settings))
+        cluster = LocalCluster(
+            n_workers=0,
+            threads_per_worker=each,
+            processes=True,
+            host="127.0.0.1",
+            security=Security.temporary(),
+            scheduler_kwargs={"dashboard": False, "dashboard_address": HERE},
+            worker_dashboard_address=HERE,
+            memory_limit=None,
+            silence_logs=logging.CRITICAL,
+        )
+        held.callback(cluster.close)
+        cluster.new_spec["options"]["dashboard"] = False
+        cluster.scale(count)
+        client = Client(cluster, direct_to_workers=True, set_as_default=False)
+        held.callback(client.close)
+        client.wait_for_workers(count, timeout=START)
+        return DaskEngine(client, close=held.pop_all().close, parts=_path(parts), progress=progress)
+
+
+def connect(
+    scheduler: str, *, parts: str | Path | None = None, progress: Progress = silent
+) -> DaskEngine:
+    """An engine on the workers of a scheduler, by its address: tls://host:port."""
+    require_safe(scheduler)
+    security = Security(require_encryption=True) if scheduler.startswith("tls://") else None
+    client = None
+    try:
+        client = Client(
+            scheduler, security=security, direct_to_workers=True, set_as_default=False, timeout=CONNECT
+        )
+        client.wait_for_workers(1, timeout=CONNECT)
+    except (OSError, TimeoutError, ValueError, TypeError, RuntimeError):
+        if client is not None:
+            client.close()
+        client = None
+    if client is None:  # outside the handler: what it says may name files
+        remedy = "check the address, that workers run, and Dask's distributed.comm.tls settings"
+        raise ClusterFailed(f"scheduler={scheduler}: cannot be reached, or has no workers; {remedy}")
+    try:
+        for worker in client.nthreads():
+            require_safe(worker, "worker")
+    except BaseException:
+        client.close()
+        raise
+    return DaskEngine(client, close=client.close, parts=_path(parts), progress=progress)
+
+
+def require_safe(address: str, name: str = "scheduler") -> None:
+    """Refuse a channel to another host that is not TLS."""
+    parsed = urlsplit(address if "://" in address else f"tcp://{address}")
+    rule = "keys and sums of private rows would cross the network in the clear"
+    is_safe = parsed.scheme == "tls" or (parsed.scheme == "tcp" and _is_here(parsed.hostname or ""))
+    require(is_safe, f"{name}={address}: {rule}; use tls://host:port")
+
+
+def _is_here(host: str) -> bool:
+    """Whether a name means this machine's loopback, by every address it has."""
+    try:
+        found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    return bool(found) and all(ipaddress.ip_address(one).is_loopback for one in found)
+
+
+def _path(folder: str | Path | None) -> Path | None:
+    return None if folder is None else Path(folder)

@@ -1,0 +1,79 @@
+"""What is declared of a table besides its columns, and every rule that it breaks."""
+
+from dataclasses import dataclass
+
+from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
+from adumbra.schema.rules import MAX_ROWS, Fault, PersonSpec, doubled
+
+DELIMITERS = (",", ";", "\t", "|", ":", "^", "~")  # no blank: a lone CR reads as one
+ENCODINGS = ("utf-8", "latin-1", "windows-1252", "utf-16")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDeclaration:
+    """What is declared of a table besides the rules of each column."""
+
+    names: tuple[str, ...]
+    person: PersonSpec | None = None
+    is_open: bool  # patterns wait for the data's names
+    header: bool | None = None  # whether the first line of a CSV file holds names, if declared
+    delimiter: str | None = None  # of CSV files; else by their suffix
+    encoding: str | None = None  # of CSV files; else UTF-8
+    has_items: bool
+    unit: Unit
+    neighbours: Neighbours
+    label: str | None
+    rows: int | None
+    max_rows: int
+
+    def faults(self) -> list[Fault]:
+        """Every rule that the table breaks."""
+        found: list[Fault] = []
+        if (self.unit, self.neighbours) not in LEGAL_PAIRS:
+            legal = ", ".join(f"{u}/{r}" for u, r in LEGAL_PAIRS)
+            message = (
+                f"neighbours={self.neighbours}: not legal with unit={self.unit}; use one of {legal}"
+            )
+            found.append(("neighbours", message))
+        filled = bool(self.names) or self.is_open
+        doubles = doubled(self.names)
+        if doubles:
+            found.append(("columns", f"columns {doubles}: declared more than once; names must differ"))
+        if not self.has_items and not filled:
+            found.append(("columns", "columns are absent: declare [[columns]], [[groups]] or [items]"))
+        if self.has_items and filled:
+            found.append(("items", "items: a table has either columns or item sets; keep one of them"))
+        found += self._csv_faults()
+        if self.person is not None:
+            found += self.person.faults(self)
+        elif self.unit is Unit.PERSON:
+            rule = "declare the column of ids, and max_rows_per_person"
+            found.append(("person", f"person is absent: unit='person' needs it; {rule}"))
+        if self.label is not None and self.label not in self.names and not self.is_open:
+            found.append(("label", f"label={self.label!r}: is no column; name a declared one"))
+        return found + self._row_faults()
+
+    def _csv_faults(self) -> list[Fault]:
+        """What is declared of CSV files."""
+        found: list[Fault] = []
+        if not isinstance(self.header, bool | None):
+            found.append(("header", f"header={self.header!r}: must be true or false"))
+        for name, known in (("delimiter", DELIMITERS), ("encoding", ENCODINGS)):
+            value = getattr(self, name)
+            if value is not None and value not in known:
+                found.append((name, f"{name}={value!r}: must be one of {', '.join(map(repr, known))}"))
+        if self.header is False and self.is_open:
+            rule = "a file without a line of names has none to match; list the columns, or use a range"
+            found.append(("header", f"header=false: {rule}"))
+        return found
+
+    def _row_faults(self) -> list[Fault]:
+        """The declared numbers of rows."""
+        found: list[Fault] = []
+        if not 1 <= self.max_rows <= MAX_ROWS:
+            found.append(("max_rows", f"max_rows={self.max_rows}: must lie between 1 and 2^31"))
+        if self.rows is not None and not self.neighbours.rows_are_public:
+            found.append(("rows", f"rows={self.rows}: is private under {self.neighbours}; remove it"))
+        elif self.rows is not None and not 1 <= self.rows <= self.max_rows:
+            found.append(("rows", f"rows={self.rows}: must lie between 1 and max_rows={self.max_rows}"))
+        return found
