@@ -9,7 +9,7 @@ ENVIRONMENTS ?= .environments
 export PYTHONWARNINGS ?= default
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test check fmt unit statistical e2e coverage audit crash bench outside peers docs reseal digests clean
+.PHONY: help setup demo picture test check fmt unit statistical e2e coverage audit crash signatures bench outside peers papers docs site release-check reseal digests clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -65,8 +65,13 @@ e2e: setup ## command line on real files
 audit: setup ## the whole audit grids, in two processes; the last line is the processor time
 	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/audit tests/statistical -n 2 --dist worksteal; code=$$?; times; exit $$code
 
-crash: setup ## kill -9 at every fault point, the whole grid, on every database at hand
+crash: setup ## kill -9 at every fault point, the whole grid, on every database at hand; 200 workers of a cluster
 	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/e2e tests/property -k "ledger"
+	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/e2e/test_dask.py
+
+signatures: setup ## 10,000 forgeries, 1,000 roll-backs and forks, every right with every act, a log of 10^6 events
+	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/property/test_forgeries.py tests/e2e/test_witnessed_log.py tests/e2e/test_signed_release.py tests/unit/privacy/ledger/test_operators.py
+	$(BIN)/python benchmarks/log_proof.py
 
 bench: setup ## speed as ratios, against a reference timed in the same run
 	$(BIN)/python benchmarks/run.py
@@ -78,8 +83,19 @@ peers: setup ## every peer in an environment of its own, same tables, budget and
 	$(BIN)/python benchmarks/throughput.py --environments $(ENVIRONMENTS)
 	$(BIN)/python benchmarks/peers.py --data $(DATA) --environments $(ENVIRONMENTS)
 
+papers: setup ## every table and figure of the five papers that data allow; writes docs/benchmarks/papers.md
+	$(BIN)/python benchmarks/papers.py all --data $(DATA) --page
+
 docs: setup ## run every snippet and check every link
 	$(BIN)/python -m pytest tests/docs
+
+site: setup ## the documentation as a site without a network, built strictly, in dist/site
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
+	$(BIN)/python tools/build_site.py dist/site
+
+release-check: setup ## build sdist and wheel, look inside, install the wheel alone and run its demo
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
+	$(BIN)/python tools/release_check.py dist
 
 reseal: setup ## after re-reading a proof: write its new seal
 	$(BIN)/python tools/seal.py --write $(PROOF)
@@ -88,4 +104,4 @@ digests: setup ## after a meant change of released values: write their digests u
 	$(BIN)/python tools/digests.py --write
 
 clean: ## remove what make made
-	rm -rf $(VENV) demo-out try .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) demo-out dist try .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

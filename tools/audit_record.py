@@ -10,7 +10,8 @@ import sys
 
 from adumbra.audit.attack import attack
 from adumbra.audit.cases import all_cases
-from adumbra.release.provenance import AUDIT, PACKAGE, audit_of, package_digest
+from adumbra.release.provenance import audit_of
+from adumbra.version import AUDIT, PACKAGE, package_digest
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """One line per kind of test, from what the passed ones recorded under "claim", "bug" and "pairs"."""
+    """One line per kind of test, from what the passed ones recorded."""
     told = defaultdict(list)
     for report in terminalreporter.getreports("passed"):
         if report.when == "call":
@@ -27,6 +27,11 @@ def pytest_terminal_summary(terminalreporter) -> None:
             )
     if bugs := told["bug"]:
         lines.append(f"{len(bugs)} planted bugs, each caught by the check that is there for it")
+    for name, taken, listed, refusals, _ in told["branches"]:
+        lines.append(
+            f"branches of {name}: {taken} taken by recorded releases, {listed} listed with a reason, "
+            f"{refusals} only refuse"
+        )
     if pairs := told["pairs"]:
         count, hostile = (sum(column) for column in zip(*pairs, strict=True))
         lines.append(

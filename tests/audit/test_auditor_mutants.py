@@ -7,6 +7,7 @@ import pytest
 from adumbra.audit.attack import attack
 from adumbra.audit.cases import all_cases
 from adumbra.audit.checks import examine, transcripts
+from adumbra.audit.hostile import hostile_tables
 from adumbra.audit.mutants import (
     EPSILON,
     MUTANTS,
@@ -71,6 +72,32 @@ def test_nothing_is_found_where_nothing_is_planted():
     verdicts = list(sound_hosts(full(5_000, 200_000)))
     assert [verdict for verdict in verdicts if verdict.findings] == []
     assert len(verdicts) >= 12
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("dppro", "jl-laplace"))])
+def test_released_labels_are_not_taken_for_numbers_off_the_grid(name):
+    """The check of the grid ended in a TypeError on every case with a label of text."""
+    assert examine(CASES[name], 1_000, "grid") == []
+
+
+@pytest.mark.parametrize("name", ["dppro/element/public-label", "jl-laplace/element/public-label"])
+def test_a_public_label_that_leaves_is_no_alarm(name):
+    """Hostile neighbours changed the label, which is known of every row and leaves as it is."""
+    host = CASES[name]
+    assert examine(host, 1_000, "replay") == []
+    randomised = CASES[name.replace("public", "randomised")]
+    _, others = hostile_tables(randomised.schema)
+    _, fixed = hostile_tables(host.schema, host.schema.label)
+    labels = [{table[host.schema.label][0].as_py() for _, table in tables} for tables in (others, fixed)]
+    assert len(labels[0]) > 1
+    assert len(labels[1]) == 1
+
+
+def test_another_seed_is_no_alarm():
+    """A secret matrix follows from the seed, and the worst pair of its case is made for the first."""
+    host = CASES["jl-laplace/row/items"]
+    assert examine(host, 1_000, "steps", seed=22) == []
+    assert examine(host, 1_000, "steps") == []
 
 
 def test_bugs_are_planted_in_another_process():

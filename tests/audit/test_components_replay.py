@@ -5,10 +5,8 @@ the noise. The same harness must catch scales that are planted wrong, the paper'
 """
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from adumbra import workflow
 from adumbra.evaluate import component_published as published
 from adumbra.mechanisms import box_release
 from adumbra.mechanisms.base import Calibrated
@@ -16,43 +14,7 @@ from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.box_moments import BoxMoments
-from support.components import ADD, REPLACE, mixed, replayed, spent, table
-
-ROWS = {
-    "low": {"a": 0.0, "city": "x", "kind": "r", "n": -5, "flag": False, "b": -1.0},
-    "high": {"a": 10.0, "city": "y", "kind": "s", "n": 5, "flag": True, "b": 1.0},
-    "low, changed": {"a": 0.0, "city": "y", "kind": "t", "n": -5, "flag": True, "b": -1.0},
-    "half": {"a": 10.0, "city": None, "kind": "t", "n": -5, "flag": True, "b": -1.0},
-    "middle": {"a": 4.0, "city": "z", "kind": "s", "n": 0, "flag": True, "b": 0.1},
-    "wild": {"a": float("inf"), "city": "?", "kind": "?", "n": 99, "flag": None, "b": float("nan")},
-}
-BUDGETS = [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}]
-
-
-def with_row(name):
-    """A table of three rows, the middle one as named (None: without it)."""
-    base = table(2)
-    if name is None:
-        return base
-    one = pa.Table.from_pylist([ROWS[name]], schema=base.schema)
-    return pa.concat_tables([base.slice(0, 1), one, base.slice(1)])
-
-
-def neighbours_of(relation):
-    if relation is ADD:
-        return [(None, name) for name in ROWS]
-    return [(first, second) for first in ROWS for second in ROWS if first < second]
-
-
-def worst(config, schema, pairs):
-    guarantee = workflow.plan(config, schema).guarantee
-    most = 0.0
-    for first, second in pairs:
-        calls, same = replayed(with_row(first), with_row(second), schema, config)
-        assert same, "the outputs differ although the noise was replayed"
-        paid = guarantee.epsilon if guarantee.is_pure else guarantee.mu
-        most = max(most, spent(calls, guarantee.is_pure) / paid)
-    return most
+from support.components import ADD, BUDGETS, REPLACE, mixed, neighbours_of, worst
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -23,7 +23,8 @@ from support.cli import adumbra
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-TUTORIALS = sorted([*ROOT.glob("docs/tutorials/*.md"), ROOT / "docs/reference/python.md"])
+RUN = [ROOT / "docs/reference/python.md", ROOT / "docs/how-to/evaluate.md"]
+TUTORIALS = sorted([*ROOT.glob("docs/tutorials/*.md"), *RUN])
 DATA = Path(os.environ.get("ADUMBRA_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -103,7 +104,7 @@ def test_the_python_of_reading_a_release_runs_and_its_error_bars_are_the_cards(
     shares = np.array([said["synthetic"].data["ward"].to_pylist().count(ward) for ward in "abc"]) / rows
     true = np.array([table["ward"].to_pylist().count(ward) for ward in "abc"]) / rows
     assert np.abs(shares - true).max() < 8 * said["share_error"]  # a normal error passes it once in 1e15
-    assert len(said["again"]) == 3
+    assert len(said["found"].draws) == 3
 
 
 def commands(group, prefix=()):

@@ -65,7 +65,7 @@ def test_comparing_says_what_a_method_takes_before_it_asks_for_options(schema):
     schema.write_text(PLAIN.replace("upper = 1.0\n", 'upper = 1.0\nmissing = "null"\n'))
     done = in_process("plan", "--schema", schema, "--epsilon", "1", "--compare")
     lines = {line.split(": ")[1]: line for line in done.stdout.splitlines() if line.startswith("not")}
-    assert "takes item sets; the schema declares a table" in lines["top-k"]
+    assert "takes item sets, or columns of booleans; the schema declares a table" in lines["top-k"]
     assert "needs numbers" in lines["pca"]
     assert "needs numbers" in lines["dppro"]
     served = in_process("plan", "--schema", schema, "--epsilon", "1", "--compare", "--goal", "top-k")

@@ -124,15 +124,14 @@ def test_an_overspend_is_refused_at_once_with_what_would_pass(place, pay):
 )
 def test_what_is_plainly_wrong_is_said_without_a_question(place, words, text, code):
     (place / "other.toml").write_text(SCHEMA.replace("colour", "weight"))
-    command = [
-        "release",
-        *METHOD,
-        *ASK,
-        "--out",
-        "plain",
-        *words.split(),
-    ]  # the last of one option counts
-    done = adumbra(*command, cwd=place, stdin="y\n")
+    rows, *options = words.split()
+    asked = [*METHOD, *ASK, "--out", "plain"]
+    for name, value in zip(options[::2], options[1::2], strict=True):
+        if name in asked:
+            asked[asked.index(name) + 1] = value
+        else:
+            asked += [name, value]
+    done = adumbra("release", rows, *asked, cwd=place, stdin="y\n")
     assert done.returncode == code
     assert text in done.stderr
     assert "Charge population" not in done.stdout + done.stderr

@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from adumbra import workflow
-from adumbra.cli.main import app, plain_help
+from adumbra.cli.main import app, given_once, plain_help
 from adumbra.cli.options import describe_options, make_config
 from adumbra.cli.planning import print_hanging
 from adumbra.errors import InvalidInput, SchemaError
@@ -219,6 +219,32 @@ def test_help_shows_flags_without_a_value_and_arguments_in_capitals(capsys):
         assert "[[" not in usage
         assert "--help" in shown
     assert "about a minute" in shown  # how long an audit takes
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (
+            ["plan", "--method", "moments", "--epsilon", "1", "--schema", "s", "--epsilon", "2"],
+            "--epsilon",
+        ),
+        (["release", "--delta=0", "d", "--delta", "1e-6"], "--delta"),
+        (["ledger", "register", "p", "--unit", "row", "--unit=element"], "--unit"),
+        (["audit", "--seed", "1", "--seed", "1"], "--seed"),
+    ],
+)
+def test_an_option_given_twice_is_refused(words, option):
+    """The last one won, without a word: a budget that was not meant was planned and charged."""
+    command = given_once(typer.main.get_command(app))
+    with pytest.raises(Exception, match=f"Option {option} is given twice; give it once"):
+        command(words, standalone_mode=False)
+
+
+def test_options_that_repeat_by_nature_may():
+    command = given_once(typer.main.get_command(app))
+    asked = ["plan", "--schema", "none.toml", "--method", "moments", "--epsilon", "1"]
+    with pytest.raises(InvalidInput, match="none.toml"):
+        command([*asked, "-o", "numbers=bins", "-o", "synthetic_rows=5"], standalone_mode=False)
 
 
 def test_further_lines_start_below_the_first_letter(capsys):

@@ -10,6 +10,7 @@ import pytest
 
 import adumbra
 from adumbra.errors import Unsupported
+from adumbra.mechanisms.answers import AnswersConfig
 from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.mechanisms.pca import PCAConfig
@@ -67,6 +68,7 @@ def book(tmp_path):
 
 
 CONFIGS = {
+    "answers": AnswersConfig(epsilon=1.0),
     "moments": MomentsConfig(epsilon=1.0, synthetic_rows=20),
     "ron-gauss": RONGaussConfig(epsilon=1.0, n_components=2, expected_rows=100),
     "lda": LDAConfig(epsilon=1.0, delta=0.0),
@@ -100,6 +102,56 @@ def test_every_summing_method_releases(method, book, tmp_path):
         for declared in (schema, row)
     ]
     assert all(person >= 1.9 * single for person, single in zip(*scales, strict=False))
+
+
+@pytest.mark.parametrize("method", CONFIGS)
+def test_all_rows_at_a_part_of_their_weight(method, book, tmp_path):
+    """Every summing method releases them at the noise of `keep`; top-k refuses, before the charge."""
+    plain = set_schema() if method == "top-k" else schema_of()
+    schema = replace(plain, person=replace(plain.person, bound="scale"))
+    assert Schema.parse(schema.to_toml()) == schema
+    config, data = CONFIGS[method], baskets() if method == "top-k" else lines()
+    place = {"ledger": book, "population": "shop", "out": tmp_path / "out"}
+    if method == "top-k":
+        with pytest.raises(Unsupported, match="bound=scale: top-k has no proof for it"):
+            adumbra.release(data, config, schema=schema, **place)
+        assert not book.show("shop")[0].entries
+        return
+    release = adumbra.release(data, config, schema=schema, **place)
+    adumbra.verify(tmp_path / "out")
+    assert release.card["public_inputs"]["schema"]["bound"] == "scale"
+    planned = adumbra.plan(config, schema)
+    scales = [[noise.scale for noise in adumbra.plan(config, one).noise] for one in (schema, plain)]
+    assert scales[0] == pytest.approx(scales[1], rel=0.05)
+    assert "weigh at most 2 together" in " ".join(planned.notes)
+    assert "at most 128 are used" in " ".join(planned.notes)
+
+
+def test_weighted_counts_are_those_of_the_rows(book, tmp_path):
+    """At a vast epsilon the released histogram is the sum of weights: 2 for whoever has more rows."""
+    rng = np.random.default_rng(2)
+    counts = rng.integers(1, 9, 60)
+    ids = np.repeat([f"p{number}" for number in range(60)], counts)
+    nights = rng.random(len(ids)) < 0.3
+    table = pa.table({
+        "customer": ids, "price": rng.uniform(0, 10, len(ids)), "units": [3] * len(ids), "night": nights,
+    })  # fmt: skip
+    schema = schema_of(Neighbours.ADD_REMOVE_PERSON)
+    schema = replace(schema, person=replace(schema.person, bound="scale"))
+    with create_ledger(tmp_path / "other.db") as ledger:
+        ledger.register(Population("all", Unit.PERSON, schema.neighbours, 1000.0, 1e-5))
+        release = adumbra.release(
+            table, MomentsConfig(epsilon=900.0, synthetic_rows=20), schema=schema, ledger=ledger,
+            population="all", out=tmp_path / "out",
+        )  # fmt: skip
+    shown = release.arrays["marginals"][-2:]  # the label's histogram
+    total = np.minimum(counts, 2).sum()
+    assert shown.sum() == pytest.approx(total, abs=2)
+    shares = [min(2 / count, 1.0) for count in counts]
+    expected = sum(share * night for share, night in zip(np.repeat(shares, counts), nights, strict=True))
+    # Two levels per person: a row's weight is within a factor of two of its share.
+    assert expected / 2 < shown[1] < 2 * expected
+    assert shown[1] == pytest.approx(expected, abs=0.15 * total)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +188,12 @@ def test_releases_with_different_bounds_add_up_and_rows_are_refused(book, tmp_pa
             population="shop",
             out=tmp_path / "rows",
         )
+    book.register(Population("visits", Unit.ROW, Neighbours.REPLACE_ONE, 9.0, 1e-6))
+    with pytest.raises(Unsupported, match="a person may have any number of rows"):
+        adumbra.release(
+            lines(), config, schema=schema_of(), ledger=book, population="visits", out=tmp_path / "v"
+        )
+    assert not book.show("visits")[0].entries
     child = Population("night", Unit.ROW, Neighbours.REPLACE_ONE, 1.0, 1e-6, parent="shop")
     with pytest.raises(Unsupported, match="a person may have any number of rows"):
         book.register(child)
@@ -172,8 +230,18 @@ def test_the_plan_says_what_the_bound_costs(method):
     assert "At most 2 rows of each person are used" in notes
     assert "1 rows 0.5 times, 4 rows 2 times this noise" in notes
     assert "Rows without an id are dropped" in notes
+    curve = adumbra.plan(CONFIGS[method], schema).details["noise_by_rows_per_person"]
+    assert [point["max_rows_per_person"] for point in curve] == [1, 2, 4, 8, 16, 32, 64]
+    for point in curve:
+        person = replace(schema.person, max_rows=point["max_rows_per_person"])
+        noise = adumbra.plan(CONFIGS[method], replace(schema, person=person)).noise
+        assert point["noise"] == {one.purpose: one.scale for one in noise}
     kept = replace(schema.person, no_person="one-person")
     notes = " ".join(adumbra.plan(CONFIGS[method], replace(schema, person=kept)).notes)
     assert "Rows without an id are those of one person" in notes
+    if method != "top-k":  # which says itself what is too little
+        many = replace(schema, person=replace(schema.person, max_rows=2**20))
+        least = replace(CONFIGS[method], epsilon=1e-9)
+        assert adumbra.plan(least, many).method == method  # whatever one row's part of epsilon is
     rows = replace(schema.by_row(), neighbours=Neighbours.REPLACE_ONE)
     assert "person" not in " ".join(adumbra.plan(CONFIGS[method], rows).notes)

@@ -22,6 +22,7 @@ SHOWN = {  # words that only the picture of this kind has
     "moments/add-remove": ("Values of", "Classes of y"),
     "moments-items/replace-one": ("Most frequent items",),
     "lda/replace-one": ("Classes of y", "Class "),
+    "answers/replace-one": ("Shares of rows", "Means, in parts", "is an interval"),
     "pca/rows": ("Direction 1, variance",),
     "dppro/row": ("Error of distances",),
     "jl-laplace/row": ("Error of distances",),
@@ -54,6 +55,9 @@ def test_the_pictures_of_a_folder_are_those_of_its_page(tmp_path, name):
     tables = dict(made.tables) if method.name == "top-k" else {}
     own = method.pictures(settled, Published(arrays=made.arrays, tables=tables))  # fails where it fails
     assert ("What it shows" in page.text) == bool(own)
+    said = method.words(settled, Published(arrays=made.arrays, tables=tables))
+    for part in (*made.tables, *made.arrays):
+        assert said[part] in page.text, part
     for words in SHOWN.get(name, ()):
         assert words in page.text, words
     again = render({**made.card, "files": {}}, pictures_of_release(load(tmp_path / "r")))
@@ -67,7 +71,7 @@ def _section(source):
 
 def test_every_method_shows_something():
     assert set(SHOWN) <= set(KINDS)
-    assert [method.name for method in METHODS if method.pictures is None] == []
+    assert [one.name for one in METHODS if one.pictures is None or one.words is None] == []
 
 
 def test_a_picture_that_fails_costs_no_release():
@@ -77,5 +81,10 @@ def test_a_picture_that_fails_costs_no_release():
     broken = Published(arrays={"marginals": np.zeros(3)}, tables={})
     with pytest.raises(Exception):  # noqa: B017, PT011 - whatever it is
         method.pictures(settled, broken)
-    assert pictures_of(method, settled, broken) is NOTHING
-    assert pictures_of(dataclasses.replace(method, pictures=None), settled, broken) is NOTHING
+    silent = dataclasses.replace(method, words=None)
+    assert pictures_of(silent, settled, broken) is NOTHING
+    assert pictures_of(dataclasses.replace(silent, pictures=None), settled, broken) is NOTHING
+    assert not pictures_of(method, settled, broken)
+    assert "Synthetic rows" in pictures_of(method, settled, broken).words["data"]
+    loud = dataclasses.replace(silent, words=lambda *_: 1 / 0)
+    assert pictures_of(loud, settled, broken) is NOTHING

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import adumbra as ad
 from adumbra import workflow
 from adumbra.attestation.signers import SigningFailed, open_key, read_public_key
 from adumbra.errors import ChargeNote, InvalidInput
@@ -178,6 +179,8 @@ def test_an_agent_that_dies_leaves_a_sealed_entry_that_resume_signs(place, monke
     def resume(entry, *words):
         return adumbra("ledger", "resume", entry, "--ledger", "l.db", *words)
 
+    with pytest.raises(InvalidInput, match="its card names the signer SHA256:"):
+        ad.resume("l.db", first, target="r")
     asked = resume(first, "--target", "r")
     assert asked.returncode == 2
     assert "its card names the signer SHA256:" in asked.stderr
@@ -208,7 +211,8 @@ def test_an_agent_that_dies_leaves_a_sealed_entry_that_resume_signs(place, monke
     assert not (staged / "card.sig").exists()
     shutil.rmtree(staged)
     forged.rename(staged)
-    assert resume(second, "--target", "q", "--key", str(ann)).returncode == 0
+    assert ad.resume("l.db", second, target="q", key=ann) == place / "q"
+    assert ad.verify("q", key="ann.pub").signature is not None
 
     assert resume(third, "--target", "u", "--unsigned").returncode == 0
     assert "NOT SIGNED although its card names a signer" in done("verify u")

@@ -1,7 +1,10 @@
-"""Comforts of the terminal: completion, and attacks with another seed."""
+"""Comforts of the terminal: completion, no colours on demand, attacks with another seed."""
 
+import contextlib
 import json
 import os
+import pty
+import re
 import subprocess
 
 from adumbra.audit import cases
@@ -35,3 +38,25 @@ def test_an_audit_takes_another_seed(monkeypatch):
     assert found["7"][0] != found["0"][0]
     refused = in_process("audit", "--replay", "--seed", "1")
     assert (refused.returncode, "--seed" in refused.stderr) == (2, True)
+
+
+def shown_at_terminal(**environment):
+    """What a terminal with colours gets of `--help`."""
+    person, terminal = pty.openpty()
+    given = {**os.environ, "TERM": "xterm-256color", **environment}
+    with subprocess.Popen([COMMAND, "--help"], stdout=terminal, stderr=terminal, env=given) as process:
+        os.close(terminal)
+        seen = b""
+        with contextlib.suppress(OSError):  # the terminal is closed with its last reader
+            while part := os.read(person, 65536):
+                seen += part
+    os.close(person)
+    assert process.returncode == 0
+    return seen
+
+
+def test_no_color_is_heeded(monkeypatch):
+    colour = re.compile(rb"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;\d+)*m")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert colour.search(shown_at_terminal())
+    assert not colour.search(shown_at_terminal(NO_COLOR="1"))

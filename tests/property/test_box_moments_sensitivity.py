@@ -8,8 +8,8 @@ import pytest
 
 from adumbra.evaluate import component_published as published
 from adumbra.relations import Neighbours
-from adumbra.statistics.box_moments import BoxMoments, box_rows, joint_l1, sigma_factors
-from support.components import ADD, REPLACE, box_shape
+from adumbra.statistics.box_moments import BoxMoments, joint_l1, sigma_factors
+from support.components import ADD, REPLACE, box_pairs, box_row, box_shape
 
 FULL = 50 if os.environ.get("ADUMBRA_FULL") else 1  # make audit tries more pairs
 SHAPES = [
@@ -31,15 +31,6 @@ SHAPES = [
 ]
 
 
-def row(shape, numbers, levels, label=0):
-    """One encoded row on the lattice; None is no row."""
-    x = np.zeros((1, shape.width))
-    x[0, list(shape.numeric)] = numbers
-    for group, level in zip(shape.groups, levels, strict=True):
-        x[0, group.start + level] = 1.0
-    return box_rows(x, shape, np.array([label]) if shape.classes else None)
-
-
 def norms(shape, neighbours, before, after):
     """L1 and isometric L2 of what is released, over the bounds."""
     statistic = BoxMoments(shape)
@@ -52,29 +43,11 @@ def norms(shape, neighbours, before, after):
     return np.abs(change).sum() / bound.l1, np.sqrt(np.square(isometric).sum()) / bound.l2
 
 
-def pairs(shape, rng, count):
-    """Random rows, corners, half-flipped corners, with few or all categories changed."""
-    p1, p2 = len(shape.numeric), len(shape.groups)
-    for trial in range(count):
-        x, y = rng.uniform(-0.5, 0.5, (2, p1))
-        if trial % 3 == 0:
-            x = rng.choice([-0.5, 0.5], p1)
-        if trial % 3 == 1:
-            x = np.full(p1, 0.5)
-            y = np.where(rng.random(p1) < rng.random(), x, -x)
-        if trial % 7 == 0:
-            x = rng.choice([np.nan, np.inf, -np.inf, 1e308, 0.3], p1)
-        first = rng.integers(0, 2, p2)
-        second = np.where(rng.random(p2) < rng.choice([0.3, 1.0]), 1 - first, first)
-        labels = rng.integers(0, max(shape.classes, 1), 2)
-        yield row(shape, x, first, labels[0]), row(shape, y, second, labels[1])
-
-
 @pytest.mark.parametrize("classes", [0, 3])
 @pytest.mark.parametrize(("p1", "p2"), SHAPES)
 def test_hostile_pairs_never_exceed_the_bound(p1, p2, classes):
     shape, rng = box_shape(p1, p2, classes), np.random.default_rng(p1 * 100 + p2)
-    for before, after in pairs(shape, rng, 100 * FULL):
+    for before, after in box_pairs(shape, rng, 100 * FULL):
         assert max(norms(shape, REPLACE, before, after)) <= 1.0
         assert max(norms(shape, ADD, None, after)) <= 1.0
 
@@ -89,7 +62,7 @@ def test_a_grid_of_all_pairs_never_exceeds_the_bound(p1, p2, classes):
         for y in grid:
             for changed in range(p2 + 1):
                 second = [1] * changed + [0] * (p2 - changed)
-                a, b = row(shape, x, [0] * p2), row(shape, y, second, min(classes, 1))
+                a, b = box_row(shape, x, [0] * p2), box_row(shape, y, second, min(classes, 1))
                 worst = max(worst, *norms(shape, REPLACE, a, b))
     assert worst <= 1.0
 
@@ -104,10 +77,13 @@ def test_explicit_pairs_reach_the_l1_bound(p1, p2, classes):
         for s in np.linspace(-0.5, 0.5, 17):
             for t in {-0.5, 0.5, s}:
                 y = np.array([s] * (p1 - low) + [t] * low)
-                a, b = row(shape, np.full(p1, 0.5), [0] * p2), row(shape, y, [1] * p2, min(classes, 1))
+                a, b = (
+                    box_row(shape, np.full(p1, 0.5), [0] * p2),
+                    box_row(shape, y, [1] * p2, min(classes, 1)),
+                )
                 best = max(best, norms(shape, REPLACE, a, b)[0])
     assert 0.99 <= best <= 1.0
-    full = row(shape, np.full(p1, 0.5), [0] * p2)
+    full = box_row(shape, np.full(p1, 0.5), [0] * p2)
     assert 0.99 <= norms(shape, ADD, None, full)[0] <= 1.0
 
 
@@ -125,10 +101,10 @@ def test_explicit_pairs_reach_the_l2_bound(p1, p2, classes):
             x = np.full(p1, 0.5)
             y = np.where(np.arange(p1) < flipped, -x, x)
             second = [1] * changed + [0] * (p2 - changed)
-            a, b = row(shape, x, [0] * p2), row(shape, y, second, min(classes, 1))
+            a, b = box_row(shape, x, [0] * p2), box_row(shape, y, second, min(classes, 1))
             best = max(best, norms(shape, REPLACE, a, b)[1])
     assert tight <= best <= 1.0
-    assert norms(shape, ADD, None, row(shape, np.full(p1, 0.5), [0] * p2))[1] >= 0.99
+    assert norms(shape, ADD, None, box_row(shape, np.full(p1, 0.5), [0] * p2))[1] >= 0.99
 
 
 def test_the_bounds_are_the_closed_forms_where_there_are_some():

@@ -115,3 +115,39 @@ def test_extreme_numbers_are_refused_by_the_plan_or_released_without_a_warning(n
         settled = method_of(config).settle(config, source.schema)
         grant = fixed_grant(0, settled.plan.guarantee, settled.plan.purposes)
         assert parts_of(method_of(config).draw(settled, source, DirectEngine(), grant))
+
+
+def by_budget():
+    """Methods that split their budget, and those that give it to one statistic."""
+    pure = {"delta": 0.0, "synthetic_rows": 2}
+    yield MomentsConfig(epsilon=1.0, **pure), REPLACE, LABEL
+    yield MomentsConfig(epsilon=1.0, **pure), ADD, None
+    yield MomentsConfig(epsilon=1.0, numbers="bins", table_share=0.9, **pure), ADD, LABEL
+    yield MomentsConfig(**TWO, numbers="bins", marginal_share=0.001, table_share=0.9), REPLACE, None
+    yield MomentsConfig(**TWO), ADD, LABEL
+    yield PCAConfig(epsilon=1.0, n_components=2, output="sample", **pure), ADD, None
+    yield LDAConfig(epsilon=1.0, **pure), REPLACE, LABEL
+    yield RONGaussConfig(epsilon=1.0, n_components=2, mode="gmm", **pure), ADD, LABEL
+    yield JLLaplaceConfig(n_components=2, epsilon=1.0), REPLACE, None
+    yield DPProConfig(n_components=2, **D), CELL, None
+
+
+BUDGETS = [*by_budget()]
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-7, 1e-5, 1000.0])
+@pytest.mark.parametrize("number", range(len(BUDGETS)))
+def test_extreme_budgets_are_refused_by_the_plan_or_released(number, epsilon):
+    """Pure moments at 1e-7 were planned and paid, and then their noise could not be drawn."""
+    config, neighbours, label = BUDGETS[number]
+    schema = schema_of((-1.0, 1.0), neighbours, label)
+    values = np.resize([0.5, -0.5, 1.0], (40, len(schema.columns)))
+    source = WatchedSource(open_source(values, schema))
+    config = replace(config, epsilon=epsilon)
+    try:
+        settled = method_of(config).settle(config, source.schema)
+    except InvalidInput:
+        assert epsilon <= 1e-5
+        return  # before anything is paid
+    grant = fixed_grant(0, settled.plan.guarantee, settled.plan.purposes)
+    assert parts_of(method_of(config).draw(settled, source, DirectEngine(), grant))

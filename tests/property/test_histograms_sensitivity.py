@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adumbra.mechanisms.moments.chosen import SCORE_BITS, score, score_range
+from adumbra.mechanisms.moments.chosen import MOST_CELLS, SCORE_BITS, score, score_range
 from adumbra.relations import Neighbours, Reach
 from adumbra.statistics.histograms import Histograms, cell_rows
 from adumbra.statistics.joint_tables import JointTables, code_rows, table_sensitivity
@@ -71,7 +71,7 @@ def test_scores_of_neighbours_move_by_at_most_the_declared_range(neighbours):
             other[0] = rng.integers(-1, 5, size=4)
         shown = [np.abs(rng.normal(scale=2.0, size=len(t))) for t in exact_tables(base)]
         moved = [
-            score(first, expected, 1.0) - score(second, expected, 1.0)
+            score(first, expected, 1.0, 100) - score(second, expected, 1.0, 100)
             for first, second, expected in zip(
                 exact_tables(base), exact_tables(other), shown, strict=True
             )
@@ -80,3 +80,19 @@ def test_scores_of_neighbours_move_by_at_most_the_declared_range(neighbours):
         assert spread <= score_range(Reach(neighbours))
         worst = max(worst, spread)
     assert worst > 0.7 * score_range(Reach(neighbours))
+
+
+@pytest.mark.parametrize("shown", [1e18, 1e30, 1e300, -1e300])
+def test_a_score_stays_in_64_bits_whatever_the_noisy_rows_show(shown):
+    """The most rows that a schema of moments allows, in the widest table; a change is still exact."""
+    most = (2**63 - 1) // (4**15)
+    table = np.zeros(MOST_CELLS, np.int64)
+    other = table.copy()
+    table[0], other[1] = most, most
+    cells = np.full(MOST_CELLS, shown)
+    found = score(table, cells, 1.0, most), score(other, cells, 1.0, most)
+    assert all(abs(one) < 2**62 for one in found)  # what a selection takes
+    assert found[0] == found[1]
+    wanted = min(max(int(shown), 0), most) * 2**SCORE_BITS
+    exact = abs(most * 2**SCORE_BITS - wanted) + (MOST_CELLS - 1) * wanted
+    assert 0 <= exact - found[0] < 2 * MOST_CELLS * 2**SCORE_BITS  # less the noise of one measurement

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adumbra.data.persons import PersonRows, joined, keep_rows, marks_of
+from adumbra.data.persons import PersonRows, joined, keep_rows, marks_of, weigh_rows
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0]), st.integers(0, 2)),
@@ -49,3 +49,27 @@ def test_rows_survive_packing(drawn):
     again = PersonRows.unpack(rows.pack(), np.float64)
     assert listed(again) == listed(rows)
     assert (again.marks == rows.marks).all()
+
+
+def weights(drawn, most, bits):
+    """The rows of each person with their weights, in units of 2^-bits."""
+    bounded = keep_rows(rows_of(drawn), most << bits)
+    units = 1 << (bits - weigh_rows(bounded, bits))
+    values = np.asarray(bounded.rows.values).reshape(-1, 2) + 0.0
+    who = bounded.rows.words[:, 0].astype(int)
+    return sorted(zip(who.tolist(), map(tuple, values.tolist()), units.tolist(), strict=True))
+
+
+@given(ROWS, st.integers(1, 5), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_weights_of_a_person_are_its_own_and_add_up_to_the_bound(drawn, most, bits, random):
+    whole = weights(drawn, most, bits)
+    for person in range(4):
+        own = [row for row in drawn if row[0] == person]
+        random.shuffle(own)
+        alone = weights(own, most, bits)
+        assert alone == [row for row in whole if row[0] == person]
+        units = [unit for _, _, unit in alone]
+        assert sum(units) == min(len(own), most) << bits  # nothing is lost, and nothing too much
+        assert len(alone) == min(len(own), most << bits)
+        assert all(1 <= unit <= 1 << bits for unit in units)
+        assert max(units, default=1) <= 2 * min(units, default=1)  # as evenly as powers of two allow

@@ -10,7 +10,7 @@ from adumbra.data.sources import open_source
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
-from adumbra.statistics.box_moments import BoxShape
+from adumbra.statistics.box_moments import BoxShape, box_rows
 from support.methods import draw, released
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -83,3 +83,67 @@ def spent(pairs, pure):
 def corners(p):
     """All corners of the box of p numbers."""
     return (np.array(signs) / 2 for signs in itertools.product((-1.0, 1.0), repeat=p))
+
+
+ROWS = {
+    "low": {"a": 0.0, "city": "x", "kind": "r", "n": -5, "flag": False, "b": -1.0},
+    "high": {"a": 10.0, "city": "y", "kind": "s", "n": 5, "flag": True, "b": 1.0},
+    "low, changed": {"a": 0.0, "city": "y", "kind": "t", "n": -5, "flag": True, "b": -1.0},
+    "half": {"a": 10.0, "city": None, "kind": "t", "n": -5, "flag": True, "b": -1.0},
+    "middle": {"a": 4.0, "city": "z", "kind": "s", "n": 0, "flag": True, "b": 0.1},
+    "wild": {"a": float("inf"), "city": "?", "kind": "?", "n": 99, "flag": None, "b": float("nan")},
+}
+BUDGETS = [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6}]
+
+
+def with_row(name):
+    """A table of three rows, the middle one as named (None: without it)."""
+    base = table(2)
+    if name is None:
+        return base
+    one = pa.Table.from_pylist([ROWS[name]], schema=base.schema)
+    return pa.concat_tables([base.slice(0, 1), one, base.slice(1)])
+
+
+def neighbours_of(relation):
+    if relation is ADD:
+        return [(None, name) for name in ROWS]
+    return [(first, second) for first in ROWS for second in ROWS if first < second]
+
+
+def worst(config, schema, pairs):
+    guarantee = workflow.plan(config, schema).guarantee
+    most = 0.0
+    for first, second in pairs:
+        calls, same = replayed(with_row(first), with_row(second), schema, config)
+        assert same, "the outputs differ although the noise was replayed"
+        paid = guarantee.epsilon if guarantee.is_pure else guarantee.mu
+        most = max(most, spent(calls, guarantee.is_pure) / paid)
+    return most
+
+
+def box_row(shape, numbers, levels, label=0):
+    """One encoded row on the lattice; None is no row."""
+    x = np.zeros((1, shape.width))
+    x[0, list(shape.numeric)] = numbers
+    for group, level in zip(shape.groups, levels, strict=True):
+        x[0, group.start + level] = 1.0
+    return box_rows(x, shape, np.array([label]) if shape.classes else None)
+
+
+def box_pairs(shape, rng, count):
+    """Random rows, corners, half-flipped corners, with few or all categories changed."""
+    p1, p2 = len(shape.numeric), len(shape.groups)
+    for trial in range(count):
+        x, y = rng.uniform(-0.5, 0.5, (2, p1))
+        if trial % 3 == 0:
+            x = rng.choice([-0.5, 0.5], p1)
+        if trial % 3 == 1:
+            x = np.full(p1, 0.5)
+            y = np.where(rng.random(p1) < rng.random(), x, -x)
+        if trial % 7 == 0:
+            x = rng.choice([np.nan, np.inf, -np.inf, 1e308, 0.3], p1)
+        first = rng.integers(0, 2, p2)
+        second = np.where(rng.random(p2) < rng.choice([0.3, 1.0]), 1 - first, first)
+        labels = rng.integers(0, max(shape.classes, 1), 2)
+        yield box_row(shape, x, first, labels[0]), box_row(shape, y, second, labels[1])

@@ -5,7 +5,7 @@ from itertools import product
 
 import adumbra as ad
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import Order
+from adumbra.schema.orders import Order
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 from support.drawing import audited_kinds
 
@@ -57,7 +57,7 @@ def sets(neighbours=REPLACE, upper=19):
 def all_kinds():
     """The kinds of the audit, then every further mode."""
     audited = [DigestKind(f"audit/{name}", schema, made) for name, schema, made in audited_kinds()]
-    made = [*audited, *_projections(), *_ron_gauss(), *_components(), *_moments(), *_topk()]
+    made = [*audited, *_projections(), *_ron_gauss(), *_components(), *_answers(), *_moments(), *_topk()]
     assert len({kind.name for kind in made}) == len(made)
     return made
 
@@ -140,6 +140,16 @@ def _components():
         made = ad.LDAConfig(epsilon=2.0, delta=delta, loss=loss, synthetic_rows=40)
         yield DigestKind(f"lda/{relation}/{noise}/{loss}", table(relation), made)
     yield DigestKind("lda/floor", table(rows=ROWS), ad.LDAConfig(epsilon=2.0, delta=0.0, floor=1.0))
+
+
+def _answers():
+    for relation, (noise, delta) in product((REPLACE, ADD), PURE_AND_NOT):
+        made = ad.AnswersConfig(epsilon=3.0, delta=delta)
+        yield DigestKind(f"answers/{relation}/{noise}", table(relation), made)
+    few = {"histogram_share": 0.3, "cap_share": 0.1, "expected_rows": ROWS}
+    names = [column.name for column in table().columns if column.missing != "null"][:3]
+    made = ad.AnswersConfig(epsilon=3.0, columns=tuple(names), outcome=names[1], **few)
+    yield DigestKind("answers/few", table(), made)
 
 
 def _moments():

@@ -135,7 +135,7 @@ def test_noise_hides_what_is_too_small(exact):
         (lambda v: v.mean("age", read_where("region=a"), ASKED), "'age' given 'region'"),
         (lambda v: v.crosstab("region", "job", ASKED), "together"),
         (lambda v: v.compare("age", "region", None, ASKED), "together"),
-        (lambda v: v.compare("smoker", "risk", None, ASKED), "an `lda` release"),
+        (lambda v: v.compare("smoker", "risk", None, ASKED), "an `answers` release"),
         (lambda v: v.mean("income", read_where("income>33.3"), ASKED), "ask at one of these ends"),
         (lambda v: v.regress("age", ("income",), ASKED), "shortened rows"),
         (lambda v: v.correlation("age", "income", ASKED), "shortened rows"),

@@ -8,7 +8,8 @@ import pytest
 
 from adumbra.answers.conditions import read_where
 from adumbra.answers.estimate import Asked
-from adumbra.answers.sums import least_squares
+from adumbra.answers.moments import MomentAnswers, Term
+from adumbra.answers.sums import Sums, least_squares
 from adumbra.errors import InvalidInput, Unsupported
 from support.answers import ExactSums
 from support.moments import ADD, mixed_schema, mixed_table
@@ -145,7 +146,8 @@ def test_a_private_number_of_rows_is_estimated(exact):
     [
         (lambda v: v.quantile("age", 0.5, (), ASKED), Unsupported, "moments. release"),
         (lambda v: v.share(read_where("age>3"), (), ASKED), Unsupported, "not counts of values"),
-        (lambda v: v.principal_components(2, ASKED), Unsupported, "push"),
+        (lambda v: v.principal_components(0, ASKED), InvalidInput, "must lie between 1"),
+        (lambda v: v.principal_components(1, Asked(population=True)), Unsupported, "fourth moments"),
         (lambda v: v.variance("age", read_where("job=x"), ASKED), Unsupported, "three columns"),
         (lambda v: v.mean("age", read_where("job=x and risk=low"), ASKED), Unsupported, "three columns"),
         (lambda v: v.share(read_where("job=x"), read_where("job=y"), ASKED), Unsupported, "same column"),
@@ -167,3 +169,20 @@ def test_a_private_number_of_rows_is_estimated(exact):
 def test_what_is_refused_says_why(view, ask, kind, said):
     with pytest.raises(kind, match=said):
         ask(view)
+
+
+@pytest.mark.parametrize("times", [6.5, 10.0, 30.0])
+def test_a_variance_near_the_border_is_wider(times):
+    """The noise picks what is told near six deviations: without more width, it covered 0.87 there."""
+    noise = 0.04 * 1000.0 / times
+    variances = np.diag([noise**2, noise**2, 0.0])
+    matrix = np.diag([40.0, 4000.0, 1000.0])
+    sums = Sums(
+        matrix=matrix, variances=variances, dummies=np.zeros(3, bool), classes=1, rows=1000.0,
+        rows_are_public=True,
+    )  # fmt: skip
+    terms = {name: Term(name=name, places=(place,)) for place, name in enumerate("xy")}
+    view = MomentAnswers(terms=terms, sums=sums, label=None, is_laplace=False)
+    low, high = view.variance("x", (), Asked()).interval
+    wanted = 1.959964 * 0.04 / times * (1.0 + 9.0 / times**2)
+    assert (high - low) / 2 == pytest.approx(wanted, rel=1e-6)

@@ -9,7 +9,8 @@ import pytest
 
 from adumbra.data.csv_header import read_header, read_rows
 from adumbra.data.csv_records import Layout, split_records
-from adumbra.data.sources import describe, open_source
+from adumbra.data.describing import describe
+from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours
 from support.data import table

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from adumbra.data.columns import fits_kind
-from adumbra.data.sources import compare, open_source
+from adumbra.data.describing import compare
+from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.schema.schema import Column, Kind, Schema
 from support.data import table

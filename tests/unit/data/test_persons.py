@@ -6,16 +6,22 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from adumbra.audit.recorder import DirectEngine
+from adumbra.data.describing import compare
 from adumbra.data.persons import PersonSource, bounded_source
-from adumbra.data.sources import WatchedSource, _opened, compare, open_source
+from adumbra.data.sources import WatchedSource, _opened, open_source
 from adumbra.data.spool import Spool
-from adumbra.errors import InvalidInput, SchemaError
+from adumbra.engine.local import LocalEngine
+from adumbra.errors import InvalidInput, SchemaError, Unsupported
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+from adumbra.statistics.counts import ItemCounts, item_rows
+from adumbra.statistics.histograms import Histograms, cell_rows
 
 MOST = 3
 
@@ -225,7 +231,7 @@ def test_rows_that_nobody_bounded_go_no_further():
         ("unit", '"row"\nneighbours = "add-remove"', "needs unit='person'"),
         ("max_rows_per_person", "0", "must lie between 1 and"),
         ("max_rows_per_person", '"many"', "must be a whole number"),
-        ("bound", '"first"', "must be keep"),
+        ("bound", '"first"', "must be keep or scale"),
         ("no_person", '"guess"', "must be drop or one-person"),
         ("person", '"a"', "is never released"),
         ("rows", "10", "is private under replace-person"),
@@ -290,3 +296,145 @@ def test_released_tables_are_read_without_ids():
     assert len(kept(open_source(table, schema.by_row()))) == 20
     assert schema.by_row().columns == schema.columns
     assert schema.by_row().by_row() == schema.by_row()
+
+
+CLOSE = (2**53, 2**53 + 1)  # one number in float64
+
+
+def close_ids(kind, values=CLOSE):
+    ids = pa.array([kind(value) for value in values])
+    return pa.table({"id": ids, "a": [0.25] * len(values), "c": ["x"] * len(values)})
+
+
+def used_of(path, tables, most=1, **spec):
+    path.mkdir()
+    for number, table in enumerate(tables):
+        pq.write_table(table, path / f"{number}.parquet")
+    return len(kept(open_source(path, schema_of(most=most, **spec))))
+
+
+def test_close_ids_are_apart_where_every_file_tells_them_apart(tmp_path):
+    assert used_of(tmp_path / "a", [close_ids(int), close_ids(str), close_ids(int)]) == 2
+    # A file of float64 may have rounded an id, so that all of them are compared in float64.
+    assert used_of(tmp_path / "b", [close_ids(int), close_ids(float), close_ids(str)]) == 1
+    pa_csv.write_csv(close_ids(int), tmp_path / "c.csv")
+    assert len(kept(open_source(tmp_path / "c.csv", schema_of(most=1)))) == 2
+    for kind, persons in ((int, 2), (float, 1)):
+        pq.write_table(close_ids(kind), tmp_path / f"{kind.__name__}.parquet")
+        found = ds.dataset(tmp_path / f"{kind.__name__}.parquet")
+        assert len(kept(open_source(found, schema_of(most=1)))) == persons
+    lines = "".join(f'{{"id": {number}, "a": 0.25, "c": "x"}}\n' for number in (*CLOSE, 7, '"7"'))
+    (tmp_path / "rows.jsonl").write_text(lines)
+    assert len(kept(open_source(tmp_path / "rows.jsonl", schema_of(most=1)))) == 2
+    texts = close_ids(str, ("07", "7"))
+    assert used_of(tmp_path / "d", [texts]) == 1
+    assert used_of(tmp_path / "e", [texts, close_ids(int, (7,))], ids="as-written") == 2
+    with pytest.raises(InvalidInput, match="ids='as-written': needs ids that are stored as text"):
+        open_source(close_ids(str).to_pandas(), schema_of(ids="as-written"))
+
+
+def test_no_row_of_a_data_frame_decides_how_other_ids_are_read():
+    """pandas makes float64 of whole numbers, for one row that has none, and objects for one text."""
+    for more in ([], [None], ["x"], [1.5]):
+        frame = pd.DataFrame({"id": [*CLOSE, *more], "a": 0.25, "c": "x"})
+        named = 1 + (more in (["x"], [1.5]))
+        assert len(kept(open_source(frame, schema_of(most=1)))) == named
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_limit_of_rows_moves_no_more_than_one_person_replaced(monkeypatch, grows):
+    """Beyond `max_rows` one person more pushes at most m rows of others out, in memory or not."""
+    monkeypatch.setattr("adumbra.data.persons.secrets.token_bytes", lambda count: b"s" * count)
+    limited = Schema(**{**_fields(schema_of()), "max_rows": 60})
+    table = purchases(400, 60)
+    ids = np.asarray(table["id"])
+    whole = [
+        kept(PersonSource(_opened(table, limited), held=held), rows=16) for held in (0, 2000, 10**9)
+    ]
+    assert whole[0] == whole[1] == whole[2]
+    assert len(whole[0]) == 60
+    pushed = 0
+    for person in range(1, 61):
+        other = table.filter(pa.array(ids != person))
+        if not grows:
+            new = pa.table({"id": [1000 + person] * 9, "a": np.linspace(0, 1, 9), "c": ["y"] * 9})
+            other = pa.concat_tables([other, new])
+        for held in (0, 10**9):
+            rows = Counter(kept(PersonSource(_opened(other, limited), held=held), rows=16))
+            before = Counter(whole[0])
+            assert max((before - rows).total(), (rows - before).total()) <= MOST
+            pushed += (rows - before).total() > 0
+    assert pushed > 10  # the limit was at work
+
+
+def weighed(source, rows=16):
+    """Rows by the units that they weigh, in the order in which they come."""
+    found = []
+    for batch in source.batches(rows):
+        assert batch.start % rows == 0
+        found += [(row, batch.weight) for row in rows_of([batch])]
+    return found
+
+
+def test_all_rows_count_at_weights_that_add_up_to_the_bound(monkeypatch):
+    monkeypatch.setattr("adumbra.data.persons.secrets.token_bytes", lambda count: b"s" * count)
+    table, schema = purchases(), schema_of(bound="scale")
+    found = [weighed(PersonSource(_opened(table, schema), held=held)) for held in (0, 20_000, 10**9)]
+    assert found[0] == found[1] == found[2]
+    have = Counter(table["id"].to_pylist())
+    assert sum(weight for _, weight in found[0]) == sum(min(MOST, n) for n in have.values()) << 6
+    assert len(found[0]) == len(table)  # nobody has more than 64 times the bound
+    weights = [weight for _, weight in found[0]]
+    assert weights == sorted(weights, reverse=True)  # a limit leaves the lightest out
+    assert len(set(weights)) > 2
+
+
+def test_a_limit_of_weights_moves_no_more_than_two_persons(monkeypatch):
+    monkeypatch.setattr("adumbra.data.persons.secrets.token_bytes", lambda count: b"s" * count)
+    limited = Schema(**{**_fields(schema_of(bound="scale")), "max_rows": 200 << 6})
+    table = purchases(400, 60)
+    ids = np.asarray(table["id"])
+
+    def units(data, held):
+        found = Counter()
+        for row, weight in weighed(PersonSource(_opened(data, limited), held=held)):
+            found[row] += weight
+        return found
+
+    whole, pushed = units(table, 10**9), 0
+    assert sum(whole.values()) <= limited.max_rows
+    for person in range(1, 61):
+        other = table.filter(pa.array(ids != person))
+        new = pa.table({"id": [1000 + person] * 9, "a": np.linspace(0, 1, 9), "c": ["y"] * 9})
+        for data in (other, pa.concat_tables([other, new])):
+            rows = units(data, 0)
+            gone, come = (whole - rows).total(), (rows - whole).total()
+            assert max(gone, come) <= 2 * MOST << 6
+            assert min(gone, come) <= MOST << 6
+            pushed += min(gone, come) > 0
+    assert pushed > 10
+
+
+def test_an_engine_weighs_rows_and_maps_none():
+    schema = schema_of(bound="scale")
+    source = open_source(purchases(), schema)
+    expected = np.zeros(2)
+    for row, weight in weighed(source):
+        expected[int(row[1])] += weight / 64
+
+    def cells(batch):
+        return cell_rows(np.asarray(batch.values)[:, 1:].astype(np.int64), (2,))
+
+    statistic = Histograms(cells=(2,))
+    for engine in (LocalEngine(threads=1, rows_per_block=4096), LocalEngine(threads=2), DirectEngine()):
+        assert engine.fold(source, cells, statistic, stage="x").to_float().tolist() == expected.tolist()
+        with pytest.raises(Unsupported, match="can be summed and nothing else"):
+            list(engine.map_blocks(source, len, stage="x"))
+    spec = PersonSpec(column="id", max_rows=2, bound="scale")
+    lists = open_source(baskets(), Schema(**{**_fields(set_schema()), "person": spec}))
+    counts = np.zeros(20)
+    for batch in lists.batches(7):
+        np.add.at(counts, batch.indices, batch.weight / 64)
+    found = LocalEngine().fold(lists, item_rows, ItemCounts(width=20), stage="x")
+    assert found.to_float() == pytest.approx(counts)
+    assert found.exponent == -6

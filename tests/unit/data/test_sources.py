@@ -16,8 +16,9 @@ import scipy.sparse as sp
 
 from adumbra.data.batch import Batch
 from adumbra.data.columns import fill_column, is_readable
+from adumbra.data.describing import compare, describe
 from adumbra.data.files import find_files
-from adumbra.data.sources import Source, compare, describe, open_source
+from adumbra.data.sources import Source, open_source
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Pattern, Schema
@@ -220,6 +221,10 @@ def test_readable_storage():
             DATA.drop_columns(["a", "c"]),
             "data: columns 'a', 'c' absent; rename in the data or the schema",
         ),
+        (
+            DATA.rename_columns(["a", "i", "b", "c_"]),
+            "data: column 'c' absent (did you mean 'c_'?); rename in the data or the schema",
+        ),
         (pa.table([DATA["a"], *DATA.columns], names=["a", *DATA.column_names]), "column 'a' twice"),
         (
             DATA.set_column(0, "a", pa.array([[1]] * 3)),
@@ -246,10 +251,12 @@ def test_refusals_at_open(data, message):
 
 def test_remedies_fit_the_fault(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"a;i\n1;2\n")
-    (tmp_path / "t.csv.gz").write_bytes(b"")
+    (tmp_path / "t.csv.zip").write_bytes(b"")
+    (tmp_path / "t.csv.gz").write_bytes(b"a,i,b,c\n")
     for data, schema, message in (
         (tmp_path / "t.csv", table(), "the first line has one field only; delimiters are commas"),
-        (tmp_path / "t.csv.gz", table(), "suffix '.gz' is unknown; unpack it first"),
+        (tmp_path / "t.csv.zip", table(), "suffix '.zip' is unknown; unpack it first"),
+        (tmp_path / "t.csv.gz", table(), "cannot be unpacked; check that the file is whole"),
         (pd.Series([1.0], name="a"), table(NUMBER), r"give a table, with to_frame\(\)"),
         (DATA, "t.toml", r"schema of type str: .*Schema.read\(path\)"),
     ):
@@ -391,3 +398,15 @@ def test_describe_and_compare_look_at_names_and_types(tmp_path):
         "match='gene*': matches no column of the data; correct the pattern"
     ]
     assert "absent" in compare(DATA.drop_columns("a"), table())[1][0]
+
+
+def test_a_near_name_is_shown_of_parquet_and_never_of_csv(tmp_path):
+    """The first line of a CSV file may be a person's."""
+    renamed = DATA.rename_columns(["a", "i", "b", "c_"])
+    pq.write_table(renamed, tmp_path / "t.parquet")
+    with pytest.raises(InvalidInput, match=r"column 'c' absent \(did you mean 'c_'\?\)"):
+        open_source(tmp_path / "t.parquet", table())
+    (tmp_path / "t.csv").write_text("a,i,b,c_\n1,1,x,true\n")
+    with pytest.raises(InvalidInput, match="column 'c' absent; rename") as refused:
+        open_source(tmp_path / "t.csv", table())
+    assert "c_" not in str(refused.value)

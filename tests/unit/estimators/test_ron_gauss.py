@@ -1,3 +1,5 @@
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -5,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from adumbra.errors import InvalidInput
 from adumbra.estimators.ron_gauss import RONGauss
+from adumbra.mechanisms.ron_gauss import RONGaussConfig
 
 RNG = np.random.default_rng(0)
 HIDDEN = RNG.standard_normal(2000)
@@ -111,3 +114,22 @@ def test_calls_are_checked():
         RONGauss(bounds=(-2, 2), delta=0.0).fit_transform(X)
     with pytest.raises(InvalidInput, match="n_samples=0"):
         RONGauss(bounds=(-2, 2), n_components=2, delta=0.0).fit(X).sample(0)
+
+
+def test_every_option_of_the_config_is_one_of_the_estimator_and_reaches_it():
+    """Rows are drawn by `sample`, whose are their number and seed; `reconstruct` is `output`."""
+    own = {"synthetic_rows", "sample_seed", "output"}
+    names = {field.name for field in fields(RONGaussConfig)} - own
+    assert names <= set(RONGauss().get_params())
+    other = {"rescale": "normalise", "mean_share": 0.4, "clip_factor": 2.0, "clip_tail": 0.01}
+    for name, value in other.items():
+        config = RONGauss(bounds=(-2, 2), **{name: value})._config()
+        assert getattr(config, name) == value != getattr(RONGaussConfig(epsilon=1.0), name)
+    plain, shared = (
+        RONGauss(epsilon=5.0, n_components=3, bounds=(-2, 2), mean_share=share).fit(X)
+        for share in (0.05, 0.9)
+    )
+    assert plain.covariance_.shape == shared.covariance_.shape
+    long = RONGauss(epsilon=50.0, n_components=3, bounds=(-2, 2), rescale="normalise").fit(X)
+    # Rows of length 1 before a projection onto 3 of 8 directions have a variance of at most 1 in all.
+    assert np.trace(long.covariance_.reshape(3, 3)) < 1.2

@@ -15,6 +15,7 @@ from adumbra.schema.schema import Column, ItemSpec, Kind, Pattern, Schema
 NUMBERS = Schema.numeric(6, 0.0, 1.0, rows=1000)
 GROUP = Column(name="g", kind=Kind.CATEGORY, categories=("a", "b", "c"))
 MIXED = replace(NUMBERS, columns=(*NUMBERS.columns, GROUP), label="g")
+HOLED = replace(MIXED, columns=(replace(NUMBERS.columns[0], missing="null"), GROUP))
 SETS = Schema(unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, items=ItemSpec(upper=9))
 
 
@@ -32,7 +33,8 @@ SETS = Schema(unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, items=ItemSpec(up
         (replace(NUMBERS, label="x0"), "regress", None, "ron-gauss"),
         (NUMBERS, "regress", None, "moments"),
         (MIXED, "regress", None, "moments"),
-        (MIXED, "answers", None, "moments"),
+        (MIXED, "answers", None, "answers"),
+        (HOLED, "answers", None, "moments"),
         (SETS, "top-k", None, "top-k"),
     ],
 )

@@ -27,7 +27,8 @@ OTHERS = {
     "matrix_seed": (9,), "distance_guess": (0.3,), "output": ("sample", "rows", "projected", "columns"),
     "moments_share": (0.2,), "bound": ("basis", "clip"), "clip_deviations": (0.2,), "shrink": (True,),
     "synthetic_rows": (17,), "sample_seed": (5,), "loss": ("absolute",), "floor": (9.0,),
-    "expected_rows": (2000,), "marginal_share": (0.9,), "table_share": (0.3,),
+    "columns": (("a", "c"), ("class", "b")), "outcome": ("c", "b"), "histogram_share": (0.4,),
+    "cap_share": (0.2, 0.0), "expected_rows": (2000,), "marginal_share": (0.9,), "table_share": (0.3,),
     "numbers": ("bins", "scores"),
     "mode": ("unsupervised", "supervised", "gmm"), "centring": ("public", "private"),
     "covariance": ("class", "tied", "sphere"), "rescale": ("normalise",), "unit_rows": (True,),
@@ -109,6 +110,12 @@ def component_modes():
         yield table(relation, label="class"), ad.LDAConfig(epsilon=2.0, delta=delta)
 
 
+def answers_modes():
+    for label, relation, delta in product((None, "class"), (REPLACE, ADD), (0.0, 1e-6)):
+        yield table(relation, label=label), ad.AnswersConfig(epsilon=20.0, delta=delta)
+    yield table(), ad.AnswersConfig(epsilon=20.0, columns=("b", "c", "class"))
+
+
 def moments_modes():
     yield table(), ad.MomentsConfig(epsilon=2.0, delta=0.0)
     yield table(label="class"), ad.MomentsConfig(epsilon=2.0)
@@ -131,7 +138,7 @@ def topk_modes():
 def modes():
     """Every mode of every method: a schema and a config that are accepted."""
     projections = (projection_modes(config) for config in (ad.DPProConfig, ad.JLLaplaceConfig))
-    others = (ron_gauss_modes(), component_modes(), moments_modes(), topk_modes())
+    others = (ron_gauss_modes(), component_modes(), answers_modes(), moments_modes(), topk_modes())
     return [*chain(*projections, *others)]
 
 
@@ -226,7 +233,7 @@ def test_the_refusal_names_option_and_case(schema, config, message):
 
 def test_a_guess_of_a_public_number_of_rows_is_said_to_be_unused():
     schema = dataclasses.replace(table(label="class"), rows=ROWS)
-    for config in (ad.MomentsConfig, ad.LDAConfig, ad.RONGaussConfig):
+    for config in (ad.AnswersConfig, ad.MomentsConfig, ad.LDAConfig, ad.RONGaussConfig):
         notes = ad.plan(config(epsilon=1.0, expected_rows=70), schema).notes
         assert "expected_rows=70 is not used: the number of rows is public (60)." in notes
         assert not any("expected_rows" in note for note in ad.plan(config(epsilon=1.0), schema).notes)

@@ -13,8 +13,8 @@ from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.postprocess.decode import column_array
 from adumbra.postprocess.rules import broken_rows, finish
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.orders import Order
 from adumbra.schema.row_rules import Derived, Rule
-from adumbra.schema.rules import Order
 from adumbra.schema.schema import Column, Kind, Schema
 from support.moments import mixed_schema, mixed_table, run
 

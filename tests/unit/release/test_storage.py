@@ -140,7 +140,7 @@ def test_an_empty_table_and_missing_values_survive(tmp_path):
 @pytest.mark.parametrize(
     ("table", "rule"),
     [
-        (pa.table({"x": [[1, 2]]}), "holds numbers, booleans, text and sets of items"),
+        (pa.table({"x": [[1, 2]]}), "holds numbers, booleans, text, dates .* and sets of items"),
         (pa.table({"x": pa.array([[[1]]], pa.list_(pa.list_(pa.int32())))}), "type list<item: list<"),
         (pa.table({"x": pa.array([1], pa.timestamp("s"))}), "holds numbers"),
         (pa.table([[1], [2]], names=["x", "x"]), "two columns of one name"),

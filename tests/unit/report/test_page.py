@@ -7,8 +7,9 @@ from importlib import resources
 
 import pytest
 
+from adumbra.postprocess.pictures import Pictures
 from adumbra.report import page
-from adumbra.report.page import at_most, number, render, row_words
+from adumbra.report.page import at_most, number, render
 from support.page import Page
 from support.release import example_card, example_guarantee, example_release
 
@@ -45,7 +46,7 @@ def test_the_page_says_the_promise_in_words_and_numbers(plain_page):
         "at most 54.8 % of the time",
         "A blind guess is right 50 % of the time",
         guarantee.sentence(),
-        "Phi(mu / 2)",
+        "The figure at the top is Phi(mu / 2), which bounds the success rate of the best test, averaged",
         "one row replaced",
         "10⁻⁶",
         "County hospital",
@@ -63,7 +64,7 @@ def test_the_page_says_what_left_and_who_declared_it(plain_page):
         "302 × 16 numbers",
         "Registry of the county hospital",
         "gene_0 … gene_299",
-        "0.0 to 12.5",
+        "0 to 12.5",
         "north, south, east",
         "the number of rows",
         "rounded normal, standard deviation 17",
@@ -266,8 +267,8 @@ def test_a_written_release_carries_the_page(tmp_path):
     assert "Cohort 7, projected" in made.text
 
 
-def test_the_page_says_what_a_row_is():
-    assert "synthetic" in row_words("moments", {})
-    assert "synthetic" in row_words("pca", {"output": "sample"})
-    assert "one private row" in row_words("pca", {"output": "rows"})
-    assert row_words("top-k em", {"k": 3}) == "No row is that of a person."
+def test_the_page_says_what_each_part_is():
+    said = {"data": "Rows <of> all.", "more": "A second table.", "matrix": "The map of it."}
+    text = Page(render(example(), Pictures(words=said))).text
+    assert all(words in text for words in said.values())
+    assert "<of>" not in Page(render(example())).text  # nothing is said of what no method described

@@ -42,6 +42,7 @@ def test_every_expected_error_has_a_phrase():
         ad.RONGaussConfig(epsilon=1.0, delta=0.0),
         ad.RONGaussConfig(epsilon=1.0, delta=0.0, mode="gmm"),
         ad.LDAConfig(epsilon=1.0, delta=0.0),
+        ad.AnswersConfig(epsilon=1.0),
         ad.PCAConfig(n_components=2, epsilon=1.0, delta=0.0),
         ad.DPProConfig(n_components=2, epsilon=1.0, delta=1e-6),
         ad.JLLaplaceConfig(n_components=2, epsilon=1.0),

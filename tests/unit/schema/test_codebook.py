@@ -108,7 +108,7 @@ def test_what_is_no_codebook_is_refused(tmp_path, name, text):
 def test_bounds_that_are_none_are_left_to_declare(tmp_path):
     (tmp_path / "b.csv").write_text("name,kind,lower,upper\na,integer,low,inf\nb,date,1,2\n")
     found = read_codebook(tmp_path / "b.csv")
-    assert found == {"a": {"kind": "integer"}, "b": {}}
+    assert found == {"a": {"kind": "integer"}, "b": {"kind": "date"}}
     text = draft_schema([("a", None)], codebook=found, source="codebook b.csv")
     assert text.count('"TODO"') == 3 + 2
 
@@ -158,7 +158,7 @@ def test_an_identifier_that_a_codebook_declares_is_kept():
 def test_an_open_kind_lists_what_fits_and_what_each_needs():
     text = draft_schema([("x", None)])
     assert (
-        "# kind: number or integer (keep lower and upper), category (keep categories), boolean" in text
+        "# kind: number, integer, date or datetime (keep lower and upper), category or ordinal" in text
     )
     assert '# lower = "TODO"' in text
     assert '# categories = ["TODO"]' in text

@@ -11,7 +11,7 @@ from adumbra.errors import InvalidInput, SchemaError
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.postprocess.decode import decode_rows, keep_orders
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import Order
+from adumbra.schema.orders import Order
 from adumbra.schema.schema import Column, Kind, Schema
 from support.moments import run
 
@@ -65,7 +65,7 @@ def test_a_schema_reads_and_writes_its_constraints():
     ("wrong", "message"),
     [
         (constraint("a", "z"), "schema:30: constraint 'a' <= 'z': both must be declared columns"),
-        (constraint("a", "c"), "both must be numbers or integers"),
+        (constraint("a", "c"), "both must be numbers, or both dates"),
         (constraint("a", "y"), "the label is drawn first"),
         (constraint("a", "b") + constraint("b", "a"), "closes a circle"),
         (constraint("a", "a"), "closes a circle"),

@@ -96,7 +96,7 @@ upper = 2
         "lower='TODO': declare the lowest value that is publicly possible",
         "categories: 'a' more than once",
         "missing=3: must be one of the categories",
-        "kind='float': must be number, integer, category or boolean",
+        "kind='float': must be number, integer, date, datetime, category, ordinal or boolean",
         "name is absent; declare the column's name",
         "missing: must be a number, a text, true or false",
         "upper=2: must be above lower=3",
@@ -188,11 +188,14 @@ def test_ranges_and_single_names_are_written_apart():
 def test_the_examples_of_the_reference_are_schemas():
     reference = Path(__file__).parents[3] / "docs" / "reference" / "schema-format.md"
     found = re.findall(r"```toml\n(.*?)```", reference.read_text(), re.DOTALL)
-    whole, person, items, constraint, rules, derived = found
+    whole, person, kinds, items, constraint, rules, derived = found
     of_persons = Schema.parse('format = "adumbra-schema/2"\n' + person + COLUMN)
     assert of_persons.person is not None
     assert of_persons.reach.rows == 8
     assert Schema.parse(whole).width == 10_003
+    newest = TABLE.replace("schema/1", "schema/2")
+    named = {column.name: str(column.kind) for column in Schema.parse(newest + kinds).columns}
+    assert named == {"admitted": "date", "pain": "ordinal", "income": "number"}
     assert Schema.parse(TABLE + items).width == 16_470
     hired, left = COLUMN.replace('"a"', '"hired"'), COLUMN.replace('"a"', '"left"')
     assert len(Schema.parse(TABLE + hired + left + constraint).constraints) == 1
@@ -297,6 +300,8 @@ def test_drafts_tell_names_and_types_only():
         ("pay", pa.decimal128(9, 2)),
         ("town", pa.dictionary(pa.int8(), pa.string())),
         ("when", pa.timestamp("s")),
+        ("born", pa.date32()),
+        ("spent", pa.duration("s")),
         ("what", None),
         ("void", pa.null()),
         ("basket", pa.list_(pa.int32())),
@@ -305,12 +310,20 @@ def test_drafts_tell_names_and_types_only():
     text = draft_schema(columns)
     assert 'match = "p{0..49}"' in text
     assert 'basket" of type list<item: int32> is left out; for its item sets write [items]' in text
-    assert '"when" of type timestamp[s] is left out; cast it' in text
+    assert '"spent" of type duration[s] is left out; cast it' in text
+    assert 'name = "when"\nkind = "datetime"\nlower = "TODO"\n' in text
+    assert 'name = "born"\nkind = "date"\nlower = "TODO"\n' in text
     found = faults(text)
     assert all("TODO" in fault for fault in found)
     filled = text.replace('unit = "TODO"', 'unit = "row"').replace(
         'neighbours = "TODO"', 'neighbours = "add-remove"'
     )
+    for kind, ends in (
+        ("datetime", ("2020-01-01", "2021-01-01")),
+        ("date", ("1900-01-01", "2020-01-01")),
+    ):
+        open_ends = f'kind = "{kind}"\nlower = "TODO"\nupper = "TODO"'
+        filled = filled.replace(open_ends, f'kind = "{kind}"\nlower = {ends[0]}\nupper = {ends[1]}')
     filled = filled.replace('lower = "TODO"', "lower = 0").replace('upper = "TODO"', "upper = 9")
     filled = filled.replace('["TODO"]', '["x"]').replace('kind = "TODO"', 'kind = "boolean"')
     schema = Schema.parse(filled.replace('"TODO"', '"me"'))
@@ -319,6 +332,8 @@ def test_drafts_tell_names_and_types_only():
         "flag": Kind.BOOLEAN,
         "age": Kind.INTEGER,
         "town": Kind.CATEGORY,
+        "when": Kind.DATETIME,
+        "born": Kind.DATE,
         "what": Kind.BOOLEAN,
         "void": Kind.BOOLEAN,
     }

@@ -120,7 +120,7 @@ def test_rules_need_the_second_format():
         ('derived]]\nname = "d"', "one of map, cut and sum"),
         ('derived]]\ncut = "age"\nat = [1]', "name: a derived column needs one"),
         ('derived]]\nname = "age"\ncut = "age"\nat = [1]', "is declared as a column too"),
-        ('derived]]\nname = "d"\ncut = "job"\nat = [1]', "takes numbers and integers alone"),
+        ('derived]]\nname = "d"\ncut = "job"\nat = [1]', "takes numbers, integers and dates alone"),
         ('derived]]\nname = "d"\ncut = "age"\nat = [3, 2]', "each above the one before"),
         ('derived]]\nname = "d"\ncut = "age"\nat = [3]\nlabels = ["a"]', "name each"),
         ('derived]]\nname = "d"\ncut = "age"\nat = [3]\ncode = "x"', "is no field of a cut"),

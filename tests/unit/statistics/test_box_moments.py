@@ -72,6 +72,7 @@ def test_every_moment_is_released_once(neighbours, classes):
     assert len(set(zip(rows, columns, strict=True))) == len(rows)
     assert np.all(rows <= columns)
     count = np.bincount(kinds, minlength=4)
+    assert BoxMoments(shape).kind_counts(neighbours) == tuple(count)
     assert count[Kind.SQUARE] == 3
     assert count[Kind.CROSS] == 3 + 3 * 8 + 16
     assert count[Kind.TOTAL] == 11 * max(classes, 1)

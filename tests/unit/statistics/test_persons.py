@@ -5,6 +5,8 @@ import pytest
 
 from adumbra.data.batch import SetBatch
 from adumbra.data.bounds import bound_rows
+from adumbra.data.persons import PersonRows, keep_rows, weigh_rows
+from adumbra.engine.base import add_rows
 from adumbra.errors import Unsupported
 from adumbra.relations import Neighbours, Reach
 from adumbra.statistics.base import Sensitivity, reach_sensitivity
@@ -101,6 +103,35 @@ def test_no_person_moves_a_sum_farther_than_declared(name, relation):
         before = persons(rng, most, corners=turn % 2 == 0)
         after = persons(rng, most, corners=turn % 2 == 0) if relation is REPLACED else np.zeros((0, 3))
         farthest = max(farthest, moved(name, total(name, before) - total(name, after)))
+    assert farthest <= bound * (1 + 1e-12)
+    assert farthest > bound / most  # a bound for one row would be broken
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("relation", [REPLACED, GROWN])
+def test_rows_at_a_part_of_their_weight_keep_the_bound(name, relation):
+    """All rows of a person, at weights that add up to at most m."""
+    rng, most, bits = np.random.default_rng(7), 4, 2
+    statistic, prepare = STATISTICS[name]
+    bound = reach_sensitivity(statistic.sensitivity, Reach(relation, most)).l1
+    farthest = 0.0
+
+    def weighed(values):
+        words = np.ones((len(values), 2), np.uint64)
+        marks = rng.integers(0, 2**60, len(values)).astype(np.uint64)
+        rows = PersonRows(words, marks, np.full(len(values), 3, np.int64), values.reshape(-1))
+        bounded = keep_rows(rows, most << bits)
+        total = statistic.zero()
+        for row, lighter in zip(
+            bounded.rows.values.reshape(-1, 3), weigh_rows(bounded, bits), strict=True
+        ):
+            total = add_rows(statistic, total, prepare(row[None]), 1 << int(bits - lighter))
+        return total.astype(float) * 2.0 ** (statistic.exponent - bits)
+
+    for turn in range(60):
+        before = persons(rng, 3 * most << bits, corners=turn % 2 == 0)
+        after = persons(rng, 9, corners=True) if relation is REPLACED else np.zeros((0, 3))
+        farthest = max(farthest, moved(name, weighed(before) - weighed(after)))
     assert farthest <= bound * (1 + 1e-12)
     assert farthest > bound / most  # a bound for one row would be broken
 

@@ -395,7 +395,12 @@ def test_rules_use_public_numbers():
         design(MomentsConfig(epsilon=1.0, table_share=0.0), with_rows(schema, n)).shares[0]
         for n in (5, 1000, 100_000)
     ]
-    assert 0.0 < shares[0] < 0.1 < shares[1] < shares[2] <= 0.7  # less where histograms drown
+    assert shares == [0.7, 0.7, 0.7]  # histograms by class are pair tables, however noisy
+    numbers = [
+        design(MomentsConfig(epsilon=1.0), with_rows(numbers_schema(6), n)).shares[0]
+        for n in (5, 1000, 100_000)
+    ]
+    assert 0.0 < numbers[0] < 0.1 < numbers[1] < numbers[2] <= 0.4  # less where histograms drown
     assert design(MomentsConfig(epsilon=0.01), with_rows(schema, 300)).quantile == 0.5
     half = MomentsConfig(epsilon=1.0, marginal_share=0.5)
     assert design(half, with_rows(schema, 1000)).shares == (0.5, 0.02, 0.48)

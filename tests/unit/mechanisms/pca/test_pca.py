@@ -12,6 +12,7 @@ from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.pca.config import PCAConfig, budget_parts
 from adumbra.mechanisms.pca.forecast import mean_is_better, variance_limit
+from adumbra.mechanisms.pca.plan import settle
 from adumbra.mechanisms.pca.rows import LEAST_RADIUS, calibrate_rows
 from adumbra.postprocess.subspace import Subspace, leading_subspace, shrinkage
 from adumbra.privacy.conversion import mu_of
@@ -175,8 +176,8 @@ def test_the_plan_of_a_sample_says_how_wrong_it_will_be(delta):
     )
     few, many = (workflow.plan(config, replace(mixed(), rows=rows)) for rows in (20, 2 * 10**5))
     assert few.notes[-1].startswith("Directions would be noise alone")
-    assert "so that 0 of 2 are detectable" in few.notes[1]
-    assert "so that 2 of 2 are detectable" in many.notes[1]
+    assert "so that at most 0 of 2 can be found" in few.notes[1]
+    assert "so that at most 2 of 2 can be found" in many.notes[1]
     for name in ("mean_error", "second_moment_error", "spectral_edge"):
         assert few.expected[name] == pytest.approx(1e4 * many.expected[name])
     rows, schema = table(5000), mixed()
@@ -215,3 +216,33 @@ def test_directions_end_where_variance_does():
     with pytest.raises(InvalidInput, match="n_components=4"):
         leading_subspace(np.zeros(3), np.eye(3), 4)
     assert shrinkage(np.array([1.0, 3.0]), 1.0) == pytest.approx([0.5, 0.75])
+
+
+@pytest.mark.parametrize(
+    ("options", "proviso", "threshold"),
+    [
+        ({"bound": "basis"}, "whatever the data", "mu=2;"),
+        ({"bound": "clip"}, "if the released variances are about right", "mu=6;"),
+        (
+            {"bound": "auto", "clip_deviations": 0.9},
+            "if the released variances are about right",
+            "mu=1.8;",
+        ),
+    ],
+)
+def test_the_note_on_the_mean_says_of_which_data_and_budgets_it_is_true(options, proviso, threshold):
+    """It said `whatever the data` and `below mu=2` of clips too, which follow noisy variances."""
+    config = PCAConfig(n_components=2, epsilon=1.0, **options)
+    notes = settle(config, replace(Schema.numeric(4, 0, 1), rows=100)).plan.notes
+    assert any(note.endswith(f"k=0 has the smaller expected error, {proviso}.") for note in notes)
+    assert any(f"for every k below {threshold}" in note for note in notes)
+
+
+@pytest.mark.parametrize("bound", ["basis", "clip", "auto"])
+def test_rows_whose_noise_cannot_be_drawn_are_refused_by_the_plan(bound):
+    """The moments could be drawn: so the plan passed, and the rows were refused after the charge."""
+    schema = replace(Schema.numeric(3, 0, 1), rows=100)
+    config = PCAConfig(n_components=3, epsilon=1e-9, delta=0.0, bound=bound, moments_share=0.9985)
+    with pytest.raises(InvalidInput, match=r"epsilon: too small; one statistic .* 1.5e-12 of it"):
+        settle(config, schema)
+    assert settle(replace(config, moments_share=0.5), schema).plan.notes

@@ -53,7 +53,7 @@ def test_an_element_costs_one_over_epsilon_whatever_k_is():
 def test_a_category_costs_the_farthest_pair_of_rows():
     planned = workflow.plan(config(), mixed("element"))
     assert planned.noise[0].sensitivity == 2.0
-    assert any("The secret matrix settles the noise scale" in note for note in planned.notes)
+    assert any("The noise scale follows the secret matrix" in note for note in planned.notes)
 
 
 def test_the_secret_matrix_settles_the_scale_of_a_dense_family():
@@ -65,7 +65,7 @@ def test_the_secret_matrix_settles_the_scale_of_a_dense_family():
     exact = element_sensitivity(matrix).l1
     assert exact <= draft.noise[0].sensitivity <= exact * (1 + 1e-6)
     assert draft.noise[0].scale != planned.noise[0].scale
-    assert any("The secret matrix settles the noise scale" in note for note in planned.notes)
+    assert any("The noise scale follows the secret matrix" in note for note in planned.notes)
 
 
 def test_rows_take_the_smallest_proven_sensitivity():

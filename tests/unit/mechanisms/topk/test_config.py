@@ -75,8 +75,21 @@ def test_gaussian_parts_add_in_squares(method, length):
 def test_the_schema_must_hold_sets_of_rows():
     config = TopKConfig(k=1, epsilon=1.0, delta=0.0)
     columns = (Column(name="a", kind=Kind.NUMBER, lower=0, upper=1),)
-    with pytest.raises(InvalidInput, match=r"items: top-k counts item sets"):
-        guarantee_of(config, Schema(columns=columns, unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE))
+    truths = (
+        Column(name="b", kind=Kind.BOOLEAN),
+        Column(name="i", kind=Kind.INTEGER, lower=0, upper=1),
+    )
+    rows = {"unit": Unit.ROW, "neighbours": Neighbours.ADD_REMOVE}
+    with pytest.raises(InvalidInput, match=r"column 'a': is neither boolean nor an integer from 0 to 1"):
+        guarantee_of(config, Schema(columns=(*truths, *columns), **rows))
+    wide = (Column(name="j", kind=Kind.INTEGER, lower=0, upper=2),)
+    with pytest.raises(InvalidInput, match=r"column 'j': is neither boolean"):
+        guarantee_of(config, Schema(columns=wide, **rows))
+    assert guarantee_of(config, Schema(columns=truths, **rows)).epsilon == 1.0
+    with pytest.raises(Unsupported, match=r"unit=element: top-k protects whole rows"):
+        guarantee_of(
+            config, Schema(columns=truths, unit=Unit.ELEMENT, neighbours=Neighbours.ONE_ELEMENT)
+        )
     with pytest.raises(Unsupported, match=r"unit=element: top-k protects whole rows"):
         guarantee_of(config, Schema(items=ITEMS, unit=Unit.ELEMENT, neighbours=Neighbours.ONE_ELEMENT))
     assert guarantee_of(config, schema()).epsilon == 1.0

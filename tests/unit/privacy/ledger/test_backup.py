@@ -255,9 +255,9 @@ def test_a_backup_replaces_nothing(tmp_path, monkeypatch):
         ledger.register(Population("people", *ROW, 1.0, 0.0))
         (tmp_path / "there.json").write_text("mine")
         for path, head, said in (
-            (tmp_path / "l.db", None, "exists already"),
-            (tmp_path / "k.db", tmp_path / "there.json", "exists already"),
-            (tmp_path / "no" / "k.db", None, "its folder does not exist"),
+            (tmp_path / "l.db", None, r"backup=.*l.db: exists already; choose another name"),
+            (tmp_path / "k.db", tmp_path / "there.json", "head=.*there.json: exists already; choose"),
+            (tmp_path / "no" / "k.db", None, "backup=.*: its folder does not exist; make it first"),
             (tmp_path / "k.db", tmp_path / "k.db", "is the backup itself"),
             ("postgresql://a/b", None, "is written to a file"),
         ):
@@ -271,5 +271,10 @@ def test_a_backup_replaces_nothing(tmp_path, monkeypatch):
         with pytest.raises(LedgerError, match=r"cannot be written \(No space left on device\)"):
             backup_ledger(ledger, tmp_path / "k.db")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l.db", "there.json"]
+    for name, said in (("none.db", "no such file"), ("there.json", "is not a ledger")):
+        with pytest.raises(
+            InvalidInput, match=f"backup=.*{name}: {said}; give the file that `adumbra led"
+        ):
+            restore_ledger(tmp_path / name, tmp_path / "x.db", against={})
     with pytest.raises(AdumbraError, match="is a file; give its path"):
         restore_ledger("postgresql://a/b", tmp_path / "x.db", against={})

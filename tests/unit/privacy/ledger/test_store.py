@@ -251,13 +251,20 @@ def test_a_ledger_in_memory_is_a_ledger(tmp_path):
 
 
 def test_a_user_without_a_name_is_a_number(monkeypatch):
-    def nameless():
+    def nameless(_number):
         raise KeyError
 
-    monkeypatch.setattr(chain, "getuser", nameless)
+    monkeypatch.setattr(chain.pwd, "getpwuid", nameless)
     chain._user.cache_clear()
     assert chain._user() == f"uid {os.getuid()}"
     chain._user.cache_clear()
+
+
+def test_no_variable_of_the_environment_names_who_acts(monkeypatch):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-else")
+    chain._user.cache_clear()
+    assert chain._user() != "somebody-else"
 
 
 @pytest.mark.parametrize("database", [name for name in DATABASES if name == "postgresql"])

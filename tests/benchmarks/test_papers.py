@@ -1,0 +1,100 @@
+"""The papers' experiments: comparators with a known answer, data sets by TOML, cells kept and shown."""
+
+import numpy as np
+import pytest
+from papers import PAPERS, cells_of
+from replication import papers_page
+from replication.cells import KINDS, Cell, Store
+from replication.comparators import diffgen, huber, private_svm, unit_ball
+from replication.sets import HERE, all_sets, read_set
+
+from adumbra.errors import InvalidInput
+
+ABOUT = {"source": "tree", "machine": {}}
+
+
+def separable(rows, rng):
+    x = rng.uniform(0, 1, (rows, 3))
+    return x, np.where(x[:, 0] > x[:, 1], 1.0, -1.0)
+
+
+def test_the_slope_of_the_huber_loss_is_its_derivative():
+    margin = np.linspace(-1, 3, 4001)
+    loss, slope = huber(margin)
+    middle = np.diff(loss) / np.diff(margin)
+    assert np.abs(middle - (slope[1:] + slope[:-1]) / 2).max() < 1e-3
+
+
+def test_private_svm_finds_a_plane_and_none_at_a_tiny_epsilon():
+    rng = np.random.default_rng(0)
+    (x, y), (test, truth) = separable(20_000, rng), separable(4000, rng)
+
+    def right(epsilon):
+        weights = private_svm(unit_ball(x), y, epsilon, 1e-3, rng)
+        return np.mean(np.sign(unit_ball(test) @ weights) == truth)
+
+    assert right(10.0) > 0.95
+    assert right(1e-4) < 0.9  # a random direction: 20,000 rows cannot be seen through that noise
+
+
+@pytest.mark.parametrize("score", ["max", "infogain"])
+def test_diffgen_keeps_the_class_of_the_column_that_decides_it(score):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 8, (20_000, 3))
+    y = (codes[:, 1] >= 4).astype(int)
+    rows, labels = diffgen(codes, [8, 8, 8], y, 50.0, steps=3, score=score, rng=rng)
+    assert abs(len(rows) - len(codes)) < 50
+    assert np.mean((rows[:, 1] >= 4) == (labels == 1)) > 0.99
+    noisy, _ = diffgen(codes, [8, 8, 8], y, 1e-3, steps=3, score=score, rng=rng)
+    assert abs(len(noisy) - len(codes)) > 50
+
+
+def test_a_set_that_nobody_described_is_named_with_what_is_known(tmp_path):
+    with pytest.raises(InvalidInput, match=r"no data set 'realdsip': known are .*retail.*--set FILE"):
+        read_set(HERE / "realdsip.toml", tmp_path)
+    mine = tmp_path / "mine.toml"
+    mine.write_text('file = "a.parquet"\nkind = "sets"\nrole = ["top-k"]\n')
+    with pytest.raises(InvalidInput, match=r"mine.toml: needs file, kind .* unknown: role"):
+        read_set(mine, tmp_path)
+
+
+def test_every_described_set_serves_an_experiment(tmp_path):
+    found, absent = all_sets(tmp_path)
+    assert found == []
+    takes = {experiment.takes for paper in PAPERS.values() for experiment in paper.experiments}
+    sets = [read_set(path, tmp_path) for path in HERE.glob("*.toml")]
+    assert len(absent) == len(sets) > 10
+    assert all(set(one.roles) <= takes for one in sets)
+    assert takes - {""} <= {role for one in sets for role in one.roles}
+
+
+def test_generated_experiments_draw_and_are_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr(papers_page, "PAGE", tmp_path / "papers.md")
+    store, paper = Store(tmp_path / "lines.jsonl", ABOUT), PAPERS["jl"]
+    for experiment in paper.experiments[1:]:  # figures 3 and 4: cheap
+        for cell in cells_of(experiment, []):
+            assert cell.kind in KINDS
+            assert store.add(paper.name, cell, 2)
+    store.compact()
+    again = Store(tmp_path / "lines.jsonl", ABOUT)
+    assert again.lines == store.lines
+    values = {(line["arm"], line["setting"]): line["values"] for line in again.lines.values()}
+    assert values["ours, sparse", "k=50"][0] < values["element-wise as printed (not private)", "k=50"][0]
+    papers_page.write(PAPERS.values(), again.lines.values())
+    page = (tmp_path / "papers.md").read_text()
+    assert "| printed | element-wise, printed | 0.006 |" in page
+    assert "Nothing has been drawn yet." in page
+
+
+def test_a_cell_is_drawn_once_for_a_source_and_anew_for_another(tmp_path):
+    drawn = []
+    told = {"item": "i", "data": "d", "setting": "s", "arm": "a", "kind": "ours", "measure": "m"}
+    cell = Cell(**told, draw=lambda seed: drawn.append(seed) or 1.0)
+    store = Store(tmp_path / "lines.jsonl", ABOUT)
+    assert store.add("p", cell, 2)
+    assert not store.add("p", cell, 2)
+    assert store.add("p", cell, 3)
+    assert drawn == [0, 1, 2]
+    other = Store(tmp_path / "lines.jsonl", {**ABOUT, "source": "later"})
+    assert other.add("p", cell, 1)
+    assert drawn == [0, 1, 2, 0]

@@ -1,0 +1,52 @@
+"""The benchmark behind docs/explanation/utility.md: its page, its comparison, its floor."""
+
+import json
+
+import numpy as np
+import pytest
+from comparison import facts
+from utility import moments, moments_page, moments_tables
+
+PAGE = facts.ROOT / "docs" / "explanation" / "utility.md"
+
+
+def line(value, *, method="moments", epsilon=1.0, draw=0, source="new", data="xor"):
+    cell = {"data": data, "method": method, "epsilon": epsilon, "draw": draw, "source": source}
+    return {"kind": "utility", **cell, "scores": {"LR AUC": value, "CPU s": 1.0}}
+
+
+def test_the_page_is_what_the_results_say(tmp_path):
+    copy = tmp_path / "utility.md"
+    copy.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    moments_page.write(facts.read(facts.RESULTS / "utility.jsonl"), copy)
+    assert copy.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
+
+
+def test_the_source_measured_last_counts_and_every_method_has_its_own():
+    lines = [line(0.6, source="old"), line(0.7), line(0.8, draw=1), line(0.5, method="lda")]
+    cells = moments_page.cells_of(lines)
+    assert cells["xor", "moments", 1.0, "LR AUC"][0] == pytest.approx(0.75)
+    assert cells["xor", "lda", 1.0, "LR AUC"][0] == 0.5
+    shown = moments_page.table(cells, "xor", [1.0])
+    assert shown.startswith("| xor | LR AUC | .750 (2) |")
+
+
+def test_a_loss_beyond_the_interval_is_named(tmp_path, capsys):
+    for name, values in (("old", (0.90, 0.901, 0.899)), ("new", (0.80, 0.801, 0.799))):
+        lines = [line(value, draw=draw) for draw, value in enumerate(values)]
+        (tmp_path / name).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    moments.main(["--compare", str(tmp_path / "old"), str(tmp_path / "new")])
+    moments.main(["--compare", str(tmp_path / "new"), str(tmp_path / "old")])
+    found = [text.split()[-1] for text in capsys.readouterr().out.splitlines() if "LR" in text]
+    assert found == ["WORSE", "better"]
+
+
+def test_the_floor_has_one_way_laws_and_nothing_else():
+    train, test, schema = moments_tables.parity(rows=4000, width=5)
+    floor = moments.independent(train, schema, 8.0, 0)
+    assert floor.schema.names == train.schema.names
+    found = moments.scores(floor, test, schema, "xor")
+    assert found["one-way TV"] < 0.05
+    assert abs(np.corrcoef(floor["b0"].to_numpy(), floor["b1"].to_numpy())[0, 1]) < 0.1
+    assert found["GB AUC"] < 0.65
+    assert moments.scores(train, test, schema, "xor")["GB AUC"] > 0.8

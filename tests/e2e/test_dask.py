@@ -1,0 +1,344 @@
+"""Releases on a real cluster: the local engine's bytes, whatever becomes of the workers."""
+
+import gc
+import json
+import os
+import pickle  # noqa: TID251 - how Dask sends a task to its scheduler
+import random  # noqa: TID251 - which worker is killed when; no released value
+import threading
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import replace
+
+import dask
+import numpy as np
+import psutil
+import pytest
+from distributed import Client, LocalCluster, SchedulerPlugin
+
+import adumbra as ad
+from adumbra import workflow
+from adumbra.audit.recorder import DirectEngine
+from adumbra.audit.replay_kinds import kinds
+from adumbra.data.sources import open_source
+from adumbra.engine import cluster as clusters
+from adumbra.engine import dask as dask_engine
+from adumbra.engine import dispatch
+from adumbra.engine.cluster import connect, require_safe
+from adumbra.engine.dask import DaskEngine
+from adumbra.engine.local import LocalEngine
+from adumbra.errors import ChargeNote, ClusterFailed, InvalidInput, NoiseKeyReused, Unsupported
+from adumbra.numerics import NOISE_BLOCK
+from adumbra.privacy.handover import KeyedRows
+from adumbra.privacy.ledger import Population, create_ledger
+from adumbra.privacy.recorded_noise import fixed_grant
+from adumbra.relations import Neighbours, Unit
+from adumbra.statistics.moments import Gram
+from support.cli import adumbra, in_process
+from support.cluster import (
+    LENGTHS,
+    SCHEMA,
+    another,
+    drawn,
+    dying,
+    kill,
+    noisy,
+    prepare,
+    two_workers,
+    write_files,
+)
+from support.noise import GUARANTEE
+
+pytestmark = [  # of connections to workers that were killed, by Dask
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+FULL = bool(os.environ.get("ADUMBRA_FULL"))
+KILLS = 200 if FULL else 1
+SOME = ("dppro/row/label", "pca/rows", "moments/add-remove", "topk-tps-refine/add-remove")  # and see
+# tests/unit/engine/test_every_kind.py
+KINDS = [kind for kind in kinds() if kind.schema.person is None and (FULL or kind.name in SOME)]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ADUMBRA_NOISE", "numpy")  # the same bits, and nothing to compile
+        yield from started(tmp_path_factory)
+
+
+def started(tmp_path_factory):
+    with two_workers(tmp_path_factory.mktemp("parts")) as engine:
+        yield engine
+    gc.collect()  # of what was left open, before another test is blamed for it
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_releases_are_the_local_engines_bit_for_bit(cluster, tmp_path, kind):
+    one = write_files(tmp_path / "one", kind.schema, (sum(LENGTHS),))
+    many = write_files(tmp_path / "many", kind.schema)
+    plain = drawn(one, kind.schema, kind.config(), DirectEngine())
+    for path, engine in (
+        (many, LocalEngine(threads=2)),
+        (many, another(cluster, orders=2)),
+        (one, another(cluster, orders=1, rows_per_block=NOISE_BLOCK)),
+    ):
+        assert drawn(path, kind.schema, kind.config(), engine) == plain
+    assert plain[-1]  # a whole pass was watched
+
+
+def test_large_sums_are_added_by_the_workers(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_engine, "TREE_BYTES", 1)
+    path = write_files(tmp_path / "rows", SCHEMA)
+    config = ad.MomentsConfig(epsilon=1.0)
+    assert drawn(path, SCHEMA, config, another(cluster, orders=3)) == drawn(
+        path, SCHEMA, config, LocalEngine()
+    )
+
+
+def keyed(function):
+    return KeyedRows(function, fixed_grant(5, GUARANTEE, ("rows",)), ("rows",))
+
+
+def test_a_worker_that_dies_in_mid_task_changes_no_byte_and_no_sum(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_engine, "TREE_BYTES", 1)  # sums are held by workers, and die with them
+    path = write_files(tmp_path / "rows", SCHEMA, (9 * NOISE_BLOCK + 5,))
+    source, marks = open_source(path, SCHEMA), tmp_path / "marks"
+    engine = another(cluster, orders=2, rows_per_block=NOISE_BLOCK)
+    local = LocalEngine()
+    marks.mkdir()
+    late = dying(marks, 1, prepare, after=6 * NOISE_BLOCK)  # in its second order
+    total = engine.fold(source, late, Gram(width=3), stage="gram")
+    assert len(list(marks.iterdir())) == 1  # a worker did die
+    assert np.array_equal(total.units, local.fold(source, prepare, Gram(width=3), stage="gram").units)
+    for mark in marks.iterdir():
+        mark.unlink()
+    rows = list(engine.map_blocks(source, keyed(dying(marks, 1, noisy)), stage="rows"))
+    assert len(list(marks.iterdir())) == 1
+    assert rows == list(local.map_blocks(source, keyed(noisy), stage="rows"))
+    assert not list(cluster.parts.iterdir())  # no part is left behind
+
+
+def test_rows_that_change_between_two_runs_are_refused(cluster, tmp_path):
+    """The first worker wrote a part and died; the second reads other rows: two noises for one row."""
+    path = write_files(tmp_path / "rows", SCHEMA, (4 * NOISE_BLOCK,))
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def changed(batch, keys):
+        shift = 1.0 if any(marks.iterdir()) else 0.0  # other rows after the death
+        return noisy(replace(batch, values=batch.values + shift), keys)
+
+    engine = another(cluster, orders=1, rows_per_block=NOISE_BLOCK)
+    function = keyed(dying(marks, 1, changed))
+    with pytest.raises(NoiseKeyReused, match="is there already and differs"):
+        list(engine.map_blocks(open_source(path, SCHEMA), function, stage="rows"))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with create_ledger(tmp_path / "ledger.db") as book:
+        book.register(Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 1000.0, 1e-3))
+        yield book
+
+
+def published(path, engine, out, ledger, config):
+    """The files of a whole release under a known secret, and how its charge stands."""
+    prepared = workflow.prepare(
+        path, config, schema=SCHEMA, ledger=ledger, population="people", out=out, engine=engine
+    )
+    with prepared:
+        workflow._publish(prepared, out, lambda book, e, p: fixed_grant(8, book.mark_drawn(e, p), p))
+    files = {f.name: f.read_bytes() for f in out.rglob("*") if f.suffix in {".parquet", ".safetensors"}}
+    card = json.loads((out / "card.json").read_bytes())
+    return files, card["contents"], card["facts"], card["mechanisms"]
+
+
+def random_kills(engine, stop, killed, kills):
+    """Kill one worker after the other, until there were enough kills."""
+    chance = random.Random(3)  # noqa: S311
+    while not stop.is_set() and len(killed) < kills:
+        time.sleep(chance.uniform(0.05, 0.6))
+        pids = [pid for pid in engine.client.run(os.getpid, on_error="ignore").values() if pid]
+        if pids:
+            killed.append(chance.choice(pids))
+            kill(killed[-1])
+
+
+def test_killed_workers_change_no_byte(cluster, tmp_path, ledger, monkeypatch):
+    monkeypatch.setattr(dispatch, "LOSSES", 1000)
+    path = write_files(tmp_path / "rows", SCHEMA, (20_000, 3, 20_000), group=5000)
+    config = ad.DPProConfig(n_components=2, epsilon=0.1, delta=1e-6)
+    right = published(path, LocalEngine(), tmp_path / "local", ledger, config)
+    stop, killed, rounds = threading.Event(), [], 0
+    engine = another(cluster, orders=4)
+    thread = threading.Thread(target=random_kills, args=(engine, stop, killed, KILLS))
+    thread.start()
+    try:
+        while rounds == 0 or thread.is_alive():
+            rounds += 1
+            assert published(path, engine, tmp_path / f"far-{rounds}", ledger, config) == right
+    finally:
+        stop.set()
+        thread.join()
+    assert len(killed) == KILLS
+
+
+class Onlooker(SchedulerPlugin):
+    """Whoever runs the scheduler: every task it is given, and every name."""
+
+    def __init__(self):
+        self.names, self.content = [], []
+
+    def transition(self, key, start, finish, *args, **kwargs):
+        task = self.scheduler.tasks.get(key)
+        if finish in {"waiting", "memory"} and task is not None:
+            self.names.append(key)
+            self.content.append(pickle.dumps((key, task.run_spec, task.annotations, str(task.type))))
+
+    def within(self, engine, work):
+        self.scheduler = engine.client.cluster.scheduler
+        self.scheduler.add_plugin(self, name="onlooker")
+        try:
+            return work()
+        finally:
+            self.scheduler.remove_plugin("onlooker")
+
+
+def test_the_scheduler_sees_no_key_row_or_count(cluster, tmp_path):
+    path = write_files(tmp_path / "rows", SCHEMA, (3 * NOISE_BLOCK + 17,))
+    source, function = open_source(path, SCHEMA), keyed(noisy)
+    engine, eyes = another(cluster, orders=2), Onlooker()
+    eyes.within(engine, lambda: list(engine.map_blocks(source, function, stage="rows")))
+    secrets = [function.grant.key("rows", block)._secret.reveal() for block in range(4)]
+    secrets += [function.grant.secret.reveal(), path.name.encode(), str(3 * NOISE_BLOCK + 17).encode()]
+    secrets += [row.tobytes() for batch in source.batches(NOISE_BLOCK) for row in batch.values[:50]]
+    assert len(eyes.names) >= 8
+    assert all(name.startswith("adumbra-") and len(name) == 40 for name in eyes.names)
+    assert not any(secret in content for secret in secrets for content in eyes.content)
+    planted = Onlooker()  # the same eyes see a key that is the argument of a task
+    client = cluster.client
+    planted.within(engine, lambda: client.submit(len, secrets[0], pure=False).result())
+    assert any(secrets[0] in content for content in planted.content)
+
+
+def test_the_number_of_tasks_is_not_a_function_of_the_rows(cluster, tmp_path):
+    schema, counts, shown = replace(SCHEMA, neighbours=Neighbours.ADD_REMOVE), set(), []
+    for rows in (1, 5 * NOISE_BLOCK):
+        path, eyes = write_files(tmp_path / str(rows), schema, (rows,)), Onlooker()
+        engine = another(cluster, orders=2, progress=lambda *told: shown.append(told))
+        work = lambda: engine.fold(open_source(path, schema), prepare, Gram(width=3), stage="gram")  # noqa: B023, E731
+        assert int(eyes.within(engine, work).units.sum()) > 0
+        counts.add(len(set(eyes.names)))
+    assert counts == {4}  # two workers, two orders each
+    assert set(shown) == {("gram", 0, None)}
+
+
+@contextmanager
+def in_threads(workers, **settings):
+    """An engine on a cluster inside this process: not for release, but soon started."""
+    with (
+        LocalCluster(workers, processes=False, dashboard_address="127.0.0.1:0", **settings) as made,
+        Client(made, set_as_default=False) as client,
+    ):
+        yield DaskEngine(client, orders=1)
+
+
+def test_what_does_not_fit_is_refused_before_the_charge(cluster, tmp_path, ledger, monkeypatch):
+    path = write_files(tmp_path / "rows", SCHEMA, (50,))
+    config = ad.MomentsConfig(epsilon=0.1)
+
+    def refused(data, kind, words, engine=cluster):
+        with pytest.raises(kind, match=words):
+            workflow.release(
+                data, config, schema=SCHEMA, ledger=ledger, population="people",
+                out=tmp_path / "out", engine=engine,
+            )  # fmt: skip
+        assert not ledger.show()[0].entries
+
+    refused(np.zeros((9, 3)), Unsupported, "engine=dask: data in memory cannot be divided")
+    monkeypatch.setattr(dask_engine, "running_code", lambda: "another")
+    refused(path, InvalidInput, "worker=tls://.*: runs another Adumbra or Python")
+    monkeypatch.undo()
+    usual = {"distributed.worker.memory.target": 0.6, "distributed.worker.memory.spill": 0.7}
+    with dask.config.set(usual), in_threads(1, memory_limit="1GB") as spilling:
+        refused(path, InvalidInput, "disk when memory is short", spilling)
+    monkeypatch.setattr(dispatch, "workers_of", lambda _: {})
+    monkeypatch.setattr(dispatch, "PATIENCE", 0.0)
+    refused(path, ClusterFailed, "cluster: it has no worker that answers")
+
+
+def test_a_lost_scheduler_is_a_clean_failure_and_the_charge_stands(tmp_path, ledger):
+    path = write_files(tmp_path / "rows", SCHEMA, (9000,))
+    soon = {"distributed.comm.timeouts.connect": "1s"}
+    with dask.config.set(soon), in_threads(1, threads_per_worker=1, memory_limit=None) as engine:
+        engine.parts = tmp_path
+        prepared = workflow.prepare(
+            path, ad.DPProConfig(n_components=2, epsilon=0.1, delta=1e-6), schema=SCHEMA, ledger=ledger,
+            population="people", out=tmp_path / "out", engine=engine,
+        )  # fmt: skip
+        engine.client.sync(engine.client.cluster.scheduler.close)
+        with prepared, pytest.raises(ClusterFailed, match="the scheduler does not answer") as caught:
+            prepared.commit()
+    assert any(isinstance(note, ChargeNote) for note in caught.value.__notes__)
+    assert [entry.state for entry in ledger.show()[0].entries] == ["drawn"]
+    assert not list(tmp_path.glob(".adumbra-parts-*"))
+
+
+def test_no_key_crosses_a_network_in_the_clear(monkeypatch):
+    monkeypatch.setattr(clusters, "CONNECT", 1)
+    for address in (
+        "tcp://10.1.2.3:8786",
+        "10.1.2.3:8786",
+        "tcp://no.such.host.invalid:1",
+        "ucx://127.0.0.1:1",
+    ):
+        with pytest.raises(InvalidInput, match="in the clear; use tls://host:port"):
+            connect(address)
+    for address in ("tls://10.1.2.3:8786", "tcp://127.0.0.1:8786", "localhost:8786"):
+        require_safe(address)
+    with pytest.raises(ClusterFailed, match="cannot be reached, or has no workers"):
+        connect("tls://127.0.0.1:1")
+
+
+def test_the_command_line_runs_on_workers_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path / "rows", SCHEMA, (500,))
+    (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
+    assert in_process("ledger", "init", "ledger.db").returncode == 0
+    register = "ledger register people --ledger ledger.db --epsilon 2 --delta 1e-6 --unit row"
+    assert in_process(*register.split(), "--neighbours", "replace-one").returncode == 0
+    words = "release rows --schema schema.toml --ledger ledger.db --population people --yes --out out"
+    words += " --method dppro -o n_components=2 --epsilon 0.5 --delta 1e-6"
+    for flags, rule in (
+        ("--engine spark", "engine=spark: unknown; use local or dask"),
+        ("--workers 2", "workers=2: needs workers; give --engine dask"),
+        ("--engine dask --scheduler tls://h:1 --threads 2", "its workers are there already"),
+        ("--engine dask --parts nowhere", "parts=nowhere: is no folder"),
+        ("--engine dask --scheduler 10.0.0.1:8786", "in the clear; use tls://host:port"),
+    ):
+        done = in_process(*words.split(), *flags.split())
+        assert done.returncode == 2
+        assert rule in done.stderr
+    done = adumbra(*words.split(), "--engine", "dask", "--workers", "1", "--threads", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert in_process("verify", "out").returncode == 0
+    assert not list(tmp_path.glob(".adumbra-parts-*"))
+
+
+def test_a_local_cluster_listens_to_this_machine_alone_over_tls_and_shows_no_page(cluster):
+    scheduler = cluster.client.cluster.scheduler
+    addresses = [scheduler.address, *cluster.client.nthreads()]
+    assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+
+    ports = {int(address.rpartition(":")[2]) for address in addresses}
+    own = [os.getpid(), *cluster.client.run(os.getpid).values()]
+    heard = [
+        c.laddr for pid in own for c in psutil.Process(pid).net_connections() if c.status == "LISTEN"
+    ]
+    assert ports <= {place.port for place in heard}
+    assert {place.ip for place in heard} == {"127.0.0.1"}
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(f"http://127.0.0.1:{scheduler.http_server.port}/info/main/workers.html")

@@ -1,0 +1,144 @@
+"""Ranges of a source: together its rows, each once, under their own numbers; their count is not n's."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adumbra.data.sources import KeptSource, WatchedSource, open_source
+from adumbra.data.split import cuts, split
+from adumbra.errors import Unsupported
+from adumbra.mechanisms.topk.zone import ZoneSource
+from adumbra.privacy.ledger.tripwire import Fingerprint
+from adumbra.relations import Neighbours, Unit
+from adumbra.schema.rules import PersonSpec
+from adumbra.schema.schema import ItemSpec, Schema
+
+SCHEMA = Schema.numeric(3, lower=-1.0, upper=1.0)
+SETS = Schema(items=ItemSpec(upper=9), unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE)
+LENGTHS = (5, 40, 0, 1, 117)
+
+
+def table_files(folder):
+    rng = np.random.default_rng(3)
+    for index, rows in enumerate(LENGTHS):
+        x = rng.uniform(-1.0, 1.0, (rows, 3))
+        columns = {name: x[:, at] for at, name in enumerate(SCHEMA.names)}
+        pq.write_table(pa.table(columns), folder / f"{index}.parquet", row_group_size=11)
+    return folder
+
+
+def set_files(folder):
+    rng = np.random.default_rng(4)
+    for index, rows in enumerate(LENGTHS):
+        lists = [np.flatnonzero(row < 0.3).tolist() for row in rng.random((rows, 10))]
+        column = pa.array(lists, pa.list_(pa.int64()))
+        pq.write_table(pa.table({"items": column}), folder / f"{index}.parquet", row_group_size=11)
+    return folder
+
+
+def rows_of(source, rows):
+    """Every row with its number."""
+    found = []
+    for batch in source.batches(rows):
+        values = getattr(batch, "values", None)
+        for at in range(len(batch)):
+            one = batch.slice(at, at + 1)
+            cells = one.values[0].tolist() if values is not None else one.indices.tolist()
+            found.append((batch.start + at, cells))
+    return found
+
+
+@given(
+    sizes=st.lists(st.integers(0, 60), max_size=12),
+    rows=st.integers(1, 9),
+    count=st.integers(1, 12),
+    shares=st.integers(1, 4),
+    most=st.integers(0, 400),
+)
+@settings(max_examples=200, deadline=None)
+def test_cuts_rise_from_0_to_the_end_in_whole_blocks(sizes, rows, count, shares, most):
+    starts = [0, *np.cumsum(sizes).tolist()]
+    total = min(starts[-1], most)
+    found = cuts(starts, total, rows, count, shares)
+    assert (found[0], found[-1], len(found)) == (0, total, count + 1)
+    assert all(one <= other for one, other in pairwise(found))
+    assert all(cut % rows == 0 or cut == total for cut in found)
+
+
+def test_cuts_go_to_row_groups_and_large_groups_are_cut_between_workers_alone():
+    starts = list(range(0, 1601, 100))
+    assert cuts(starts, 1600, 1, 16, 2) == starts
+    assert cuts([0, 1600], 1600, 1, 16, 2) == [0] * 8 + [800] * 8 + [1600]
+    assert cuts([0, 790, 1600], 1600, 16, 4, 2)[2] == 800  # the whole block after the group's start
+
+
+@pytest.mark.parametrize("rows", [1, 4, 16, 1000])
+@pytest.mark.parametrize("count", [1, 3, 16])
+@pytest.mark.parametrize(("files", "schema"), [(table_files, SCHEMA), (set_files, SETS)])
+def test_ranges_are_the_source(tmp_path, files, schema, rows, count):
+    source = open_source(files(tmp_path), schema)
+    found = split(source, rows, count, 2)
+    assert len(found.parts) == count
+    assert [row for part in found.parts for row in rows_of(part, rows)] == rows_of(source, rows)
+    firsts = [next((n for n, _ in rows_of(part, rows)), None) for part in found.parts]
+    spans = zip(firsts, found.spans, strict=True)
+    assert all(first is None or first == start for first, (start, _) in spans)
+    with pytest.raises(Unsupported, match="a range of rows is read whole"):
+        list(found.parts[0].batches(rows, rows))
+
+
+@pytest.mark.parametrize(("files", "schema"), [(table_files, SCHEMA), (set_files, SETS)])
+def test_what_watchers_of_ranges_see_is_what_one_watcher_sees(tmp_path, files, schema):
+    source = WatchedSource(open_source(files(tmp_path), schema))
+    alone, merged = (Fingerprint(b"key", source.watched_columns) for _ in range(2))
+    source.watch(alone.update)
+    list(source.batches(16))
+    source.watch(merged.update, merged)
+    found = split(source, 16, 5, 2)
+    for part in found.parts:
+        list(part.batches(16))
+    assert not source.is_seen
+    found.watched([part.watcher.seen() for part in found.parts])
+    assert source.is_seen
+    assert (merged.digest(), merged.sketch()) == (alone.digest(), alone.sketch())
+    assert split(source, 16, 5, 2).watched is None  # the next pass is not watched
+
+
+def test_views_split_what_they_look_at(tmp_path):
+    source = open_source(set_files(tmp_path), SETS)
+    zone = ZoneSource(source, np.array([2, 5, 7]))
+    for view in (KeptSource(source), zone, KeptSource(zone)):
+        parts = split(view, 8, 4, 2).parts
+        assert [row for part in parts for row in rows_of(part, 8)] == rows_of(view, 8)
+
+
+def test_a_range_ends_where_the_schema_allows_no_more_rows(tmp_path):
+    schema = replace(SCHEMA, neighbours=Neighbours.ADD_REMOVE, max_rows=50)
+    source = open_source(table_files(tmp_path), schema)
+    parts = split(source, 8, 4, 2).parts
+    assert sum(len(rows_of(part, 8)) for part in parts) == len(rows_of(source, 8)) == 50
+
+
+def test_what_cannot_be_divided_is_refused_with_what_works(tmp_path):
+    csv = tmp_path / "rows.csv"
+    csv.write_text("x0,x1,x2\n1,2,3\n")
+    lines = tmp_path / "rows.dat"
+    lines.write_text("1 2\n")
+    declared = replace(SCHEMA, header=True)
+    relation, spec = Neighbours.ADD_REMOVE_PERSON, PersonSpec(column="id", max_rows=2)
+    persons = replace(SCHEMA, unit=Unit.PERSON, neighbours=relation, person=spec)
+    frame = pa.table({**{name: [0.0] for name in SCHEMA.names}, "id": ["a"]})
+    for data, schema, words in (
+        (csv, declared, "a file that is not Parquet"),
+        (lines, SETS, "a file that is not Parquet"),
+        (np.zeros((2, 3)), SCHEMA, "data in memory"),
+        (frame, persons, "rows of persons"),
+    ):
+        with pytest.raises(Unsupported, match=f"engine=dask: {words}.* cannot be divided.*Parquet"):
+            split(WatchedSource(open_source(data, schema)), 1, 1, 1)
