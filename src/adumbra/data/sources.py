@@ -78,16 +78,7 @@ class SourceView:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-
-    @property
-    def schema(self) -> Schema:
-        """The source's own."""
-        return self._source.schema
-
-    @property
-    def width(self) -> int:
-        """The source's own, so that its blocks are the source's own."""
-        return self._source.width
+        self.schema, self.width = source.schema, source.width
 
     def public_rows(self) -> int | None:
         """The source's own."""
@@ -169,10 +160,14 @@ class WatchedSource(SourceView):
         super().__init__(source)
         _require_bounded(source)
         self.watch(see)
-        self._schema = source.schema
-        if self._schema.rows is None and source.public_rows() is not None:
-            self._schema = replace(self._schema, rows=source.public_rows())
-        columns = source.schema.columns
+        public = source.public_rows() if self.schema.rows is None else None
+        if public is not None:  # the number of rows is part of what is known
+            self.schema = replace(self.schema, rows=public)
+        columns = self.schema.columns
+        # Columns of what the watcher sees
+        self.watched_columns = (
+            min(self.width, SET_COLUMNS) if self.schema.items else max(len(columns), 1)
+        )
         limits = np.array([(c.limits[0], max(c.limits[1], c.fill)) for c in columns]).reshape(-1, 2)
         self._lower = limits[:, 0]
         widths = limits[:, 1] - limits[:, 0]
@@ -180,20 +175,10 @@ class WatchedSource(SourceView):
             scale = np.divide(2.0**ROW_BITS, widths, out=np.zeros(len(widths)), where=widths > 0)
         self._scale = np.where(np.isfinite(scale), scale, 0.0)  # of bounds that are nearly one number
 
-    @property
-    def schema(self) -> Schema:
-        """The source's own, with the number of rows where that is public."""
-        return self._schema
-
     def watch(self, see: Callable[[SeenRows], None], watcher: "Watcher | None" = None) -> None:
         """Show the next whole pass to `see`, whatever was seen before; in parts to blank watchers."""
         self._see, self.watcher = see, watcher
-        self._seen = False
-
-    @property
-    def is_seen(self) -> bool:
-        """Whether a whole pass was watched."""
-        return self._seen
+        self.is_seen = False  # whether a whole pass was watched
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
         """The source's blocks; the first pass over all rows is watched."""
@@ -201,22 +186,22 @@ class WatchedSource(SourceView):
 
     def parts(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """The same blocks; each is shown by whoever reads it, in any order."""
-        watching = not self._seen and start == 0 and stop is None
+        watching = not self.is_seen and start == 0 and stop is None
         for part in _readable(parts(self._source, rows, start, stop)):
             yield replace(part, read=partial(self._shown, part, self._see)) if watching else part
-        self._seen = self._seen or watching
+        self.is_seen = self.is_seen or watching
 
     def split(self, rows: int, count: int, shares: int) -> "Split":
         """Ranges of the source; each shows its rows to a watcher of its own if this pass is watched."""
         from adumbra.data.split import split, split_watched  # noqa: PLC0415  (few engines divide rows)
 
-        if self._seen or self.watcher is None:
+        if self.is_seen or self.watcher is None:
             return split(self._source, rows, count, shares)
         return split_watched(self._source, self.watcher, self._saw_all, rows, count, shares)
 
     def _saw_all(self) -> None:
         """A whole pass was watched, in parts."""
-        self._seen = True
+        self.is_seen = True
 
     def _shown(self, part: Part, see: Callable[[SeenRows], None]) -> Batch | SetBatch:
         """Read a block and show it."""
@@ -236,11 +221,6 @@ class WatchedSource(SourceView):
         weights = (1 + piece.indices // SET_COLUMNS).astype(np.uint64)
         entries = (weights, piece.indices % SET_COLUMNS, piece.indptr)
         return csr_array(entries, shape=(len(piece), self.watched_columns))
-
-    @property
-    def watched_columns(self) -> int:
-        """Columns of what the watcher sees."""
-        return min(self.width, SET_COLUMNS) if self._schema.items else max(len(self._schema.columns), 1)
 
 
 def _readable(blocks: Iterator[Part]) -> Iterator[Part]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from adumbra.errors import InvalidInput, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.release.promise import FORMAT, attacker_gain, holds_item_sets, words_for
+from adumbra.release.promise import FORMAT, promised
 
 NOT_PRIVATE = (
     "NOT PRIVATE: made for a test or an audit, with noise from a secret that is known. Whoever knows it "
@@ -66,7 +66,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
         f"rows with neighbours={guarantee.neighbours}: it is private there; the schema must not say it",
     )
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    words = words_for(guarantee.neighbours, item_sets=holds_item_sets(schema_dict))
+    words, attacker = promised(guarantee, schema_dict)
     card = {
         "format": FORMAT,
         "about": {"title": f"Private release by {method}", "date": today, **about},
@@ -75,7 +75,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
             "value": guarantee.to_dict(),
             "quoted": {"epsilon": guarantee.epsilon_at(guarantee.delta), "delta": guarantee.delta},
             "sentence": guarantee.sentence(),
-            "attacker": attacker_gain(guarantee, words),
+            "attacker": attacker,
         },
         "unit": {
             "unit": guarantee.unit,

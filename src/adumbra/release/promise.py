@@ -163,6 +163,12 @@ def card_words(card: Card) -> Words:
     )
 
 
+def promised(guarantee: PrivacyGuarantee, schema: Card) -> tuple[Words, dict[str, object]]:
+    """What a new card says of its guarantee: the words of the relation, and the attacker's gain."""
+    words = words_for(guarantee.neighbours, item_sets=holds_item_sets(schema))
+    return words, attacker_gain(guarantee, words)
+
+
 def attacker_gain(guarantee: PrivacyGuarantee, words: Words) -> dict[str, object]:
     """How often the best attack guesses right when it starts at even odds; rounded up, in words too.
 
@@ -235,6 +241,32 @@ def captions(card: Card) -> list[tuple[str, str]]:
     return [*said, (alt, ATTACK.format(percent=rate))]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageWords:
+    """What the promise on a page says, from the card alone: one value for the page and for its check."""
+
+    words: Words
+    rate: str  # the attacker's, in per cent
+    delta: str
+    captions: list[tuple[str, str]]
+    rule: str
+
+
+def page_words(card: Card) -> PageWords:
+    """The words of a page's two sections on the promise; the rule of format 1 had two colons in it."""
+    said = card["guarantee"]
+    formula, _, meaning = said["attacker"]["rule"].partition(": ")
+    first = f"The figure at the top: {said['attacker']['rule']}."
+    later = f"The figure at the top is {formula}, which {meaning}."
+    return PageWords(
+        words=card_words(card),
+        rate=percent(float(said["attacker"]["success_at_most"])),
+        delta=delta_figure(said["quoted"]["delta"], card["format"]),
+        captions=captions(card),
+        rule=first if card["format"] == FIRST_FORMAT else later,
+    )
+
+
 def card_faults(card: Card) -> list[str]:
     """Where a card's words or figures are not those of its own guarantee; its schema holds already."""
     try:
@@ -272,9 +304,7 @@ def _sentence(guarantee: PrivacyGuarantee, card: Card) -> str:
     return said.replace(f"delta={figure_upper(guarantee.delta)}", f"delta={guarantee.delta:g}", 1)
 
 
-# Does card.html show the guarantee of its card? All that the page's two sections on the promise say is
-# compared with what the card implies. Other parts of a page are covered by its hash alone.
-
+# What a page's two sections on the promise say is compared with the card; its hash covers the rest.
 PAGE_LIMIT = 2**22  # characters of a page; a page is some 30,000
 SECTIONS = ("promise", "meaning")
 
@@ -287,7 +317,8 @@ def page_faults(page: bytes, card: Card) -> list[str]:
         read = Sections(page.decode())
     except (UnicodeDecodeError, AssertionError):  # what the parser raises on broken declarations
         return ["card.html: is not a page in UTF-8"]
-    shown = {"promise": _promise(card), "meaning": _meaning(card)}
+    said = page_words(card)
+    shown = {"promise": _promise(card, said), "meaning": _meaning(card, said)}
     return [
         f"card.html: its section `{name}` does not show the guarantee of card.json"
         for name in SECTIONS
@@ -295,42 +326,30 @@ def page_faults(page: bytes, card: Card) -> list[str]:
     ]
 
 
-def _promise(card: Card) -> str:
+def _promise(card: Card, page: PageWords) -> str:
     """What the first section says, text alternatives in brackets."""
-    said, words = card["guarantee"], card_words(card)
-    rate, mu = percent(said["attacker"]["success_at_most"]), said["value"]["mu"]
+    said, mu = card["guarantee"], card["guarantee"]["value"]["mu"]
     gauge = (
         "[A scale from 50 percent, a blind guess, to 100 percent, certainty; this release lets an "
-        f"attacker reach {rate} percent at most]"
+        f"attacker reach {page.rate} percent at most]"
     )
     facts = [
         f"epsilon {at_most(said['quoted']['epsilon'])}",
-        f"delta {delta_figure(said['quoted']['delta'], card['format'])}",
+        f"delta {page.delta}",
         *([] if mu is None else [f"mu {at_most(mu)}"]),
-        f"hides {words.hides}",
+        f"hides {page.words.hides}",
         f"method {card['method']['name']}",
     ]
-    headline = f"The promise {words.headline} at most {rate} % of the time."
+    headline = f"The promise {page.words.headline} at most {page.rate} % of the time."
     ends = "50 % blind guess certainty 100 %"
     return " ".join([headline, gauge, ends, said["attacker"]["sentence"], *facts])
 
 
-def _meaning(card: Card) -> str:
+def _meaning(card: Card, page: PageWords) -> str:
     """What the section on its meaning says; what is drawn inside a picture is left out."""
-    said = card["guarantee"]
-    pictures = [f"[{alt}] {caption}" for alt, caption in captions(card)]
-    formal = f"In the language of the field: {said['sentence']}."
-    said_in_full = ["What the promise means", card["unit"]["sentence"], *pictures, formal]
-    return " ".join([*said_in_full, rule_sentence(card)])
-
-
-def rule_sentence(card: Card) -> str:
-    """How the figure at the top of a page is computed; format 1 had two colons in it."""
-    rule = card["guarantee"]["attacker"]["rule"]
-    if card["format"] == FIRST_FORMAT:
-        return f"The figure at the top: {rule}."
-    formula, _, meaning = rule.partition(": ")
-    return f"The figure at the top is {formula}, which {meaning}."
+    pictures = [f"[{alt}] {caption}" for alt, caption in page.captions]
+    formal = f"In the language of the field: {card['guarantee']['sentence']}."
+    return " ".join(["What the promise means", card["unit"]["sentence"], *pictures, formal, page.rule])
 
 
 class Sections(HTMLParser):

@@ -14,15 +14,7 @@ from typing import Any, TypeVar
 
 from adumbra.errors import TURNING, visible
 from adumbra.postprocess.pictures import NOTHING, Pictures
-from adumbra.release.promise import (
-    at_most,
-    captions,
-    card_words,
-    delta_figure,
-    percent,
-    raised,
-    rule_sentence,
-)
+from adumbra.release.promise import at_most, page_words, raised
 from adumbra.report import drawing, figures
 
 # Plain words for what plans and cards name briefly; a name without a phrase is shown as words.
@@ -159,19 +151,20 @@ class NoiseRow:
 
 def render(card: Mapping[str, Any], pictures: Pictures = NOTHING) -> str:
     """The page of a card, with pictures of what was released."""
+    said, amount = page_words(card), card["guarantee"]["value"]
     page: str = template("card.html.j2").render(
         card=card,
-        success=percent(float(card["guarantee"]["attacker"]["success_at_most"])),
-        delta=delta_figure(card["guarantee"]["quoted"]["delta"], card["format"]),
-        promised=card_words(card),
-        figures=_figures(card),
+        success=said.rate,
+        delta=said.delta,
+        promised=said.words,
+        figures=_pictures(amount["mu"], amount["epsilon"], tuple(said.captions)),
         tables=[_table_words(name, table) for name, table in card["contents"]["tables"].items()],
         noise=[_noise_words(use) for use in card["mechanisms"]],
         declared=_declared(card["public_inputs"]["schema"]),
         shown=SHOWN_GROUPS,
         drawn=drawing.drawn_or_nothing(pictures),
         words=pictures.words,
-        rule=rule_sentence(card),
+        rule=said.rule,
     )
     return page
 
@@ -200,17 +193,11 @@ def _visible(value: object) -> object:
     return TURNING.sub(lambda found: visible(found[0]), value) if type(value) is str else value
 
 
-def _figures(card: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
-    """The pictures that are true of this guarantee, each with its caption."""
-    mu, epsilon = card["guarantee"]["value"]["mu"], card["guarantee"]["value"]["epsilon"]
-    return _pictures(mu, epsilon, tuple(captions(card)))
-
-
 @lru_cache(maxsize=32)  # most of a small release's time: drawn once per guarantee
 def _pictures(
     mu: float | None, epsilon: float | None, said: tuple[tuple[str, str], ...]
 ) -> tuple[dict[str, str], ...]:
-    """The same from the amount and the captions; the last one is the attack's."""
+    """The pictures that are true of a guarantee, each with its caption; the last one is the attack's."""
     if mu is not None:
         overlap, shift, power = figures.normal_density, mu, figures.gaussian_power(mu)
         miss = 0.5 * math.erfc(mu / math.sqrt(8.0))

@@ -12,7 +12,7 @@ from adumbra.errors import visible
 from adumbra.numerics import figure_upper
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.card import canonical
-from adumbra.release.promise import attacker_gain, holds_item_sets, words_for
+from adumbra.release.promise import promised
 from adumbra.report.page import expected_words, in_order
 
 SHOWN_COLUMNS = 200  # of a table; card.json has all
@@ -69,15 +69,12 @@ class Sheet:
     @property
     def protects(self) -> str:
         """What is hidden, in the present words: those of format 1 said too much of item sets."""
-        schema = self.card["public_inputs"]["schema"]
-        return words_for(self.guarantee.neighbours, item_sets=holds_item_sets(schema)).protects
+        return promised(self.guarantee, self.card["public_inputs"]["schema"])[0].protects
 
     @property
     def attacker(self) -> str:
         """How often the best attack guesses right, in the present words."""
-        schema = self.card["public_inputs"]["schema"]
-        words = words_for(self.guarantee.neighbours, item_sets=holds_item_sets(schema))
-        return str(attacker_gain(self.guarantee, words)["sentence"])
+        return str(promised(self.guarantee, self.card["public_inputs"]["schema"])[1]["sentence"])
 
     @property
     def rows(self) -> str:

@@ -40,25 +40,16 @@ class Kind(StrEnum):
     DATETIME = "datetime"  # microseconds since then, without a time zone
     ORDINAL = "ordinal"  # categories in their order: codes that are numbers, too
 
-    @property
-    def is_time(self) -> bool:
-        """Whether values are dates, or times of dates."""
-        return self in (Kind.DATE, Kind.DATETIME)
+    is_time: bool  # values are dates, or times of dates
+    reads_numbers: bool  # values are read as numbers
+    has_bounds: bool  # bounds are declared, and not levels
+    lists_levels: bool  # categories are declared
 
-    @property
-    def reads_numbers(self) -> bool:
-        """Whether values are read as numbers."""
-        return self in (Kind.NUMBER, Kind.INTEGER)
-
-    @property
-    def has_bounds(self) -> bool:
-        """Whether bounds are declared, and not levels."""
-        return self in (Kind.NUMBER, Kind.INTEGER, Kind.DATE, Kind.DATETIME)
-
-    @property
-    def lists_levels(self) -> bool:
-        """Whether categories are declared."""
-        return self in (Kind.CATEGORY, Kind.ORDINAL)
+    def __init__(self, name: str) -> None:
+        self.is_time = name in {"date", "datetime"}
+        self.reads_numbers = name in {"number", "integer"}
+        self.has_bounds = self.is_time or self.reads_numbers
+        self.lists_levels = name in {"category", "ordinal"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

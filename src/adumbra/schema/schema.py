@@ -8,7 +8,7 @@ A schema comes from TOML (`schema_file`), or from `Schema.numeric` for arrays.
 import hashlib
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -99,8 +99,15 @@ class Schema:
     rules: tuple[Rule, ...] = ()  # that every synthetic row keeps
     derived: tuple[Derived, ...] = ()  # columns of synthetic rows that are computed from the others
     person: PersonSpec | None = None  # whose rows belong together, under unit=person
+    # Derived once, from the fields above:
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)  # of the columns
+    width: int = field(init=False, repr=False, compare=False)  # values per row: columns, or items
+    row_limit: int = field(init=False, repr=False, compare=False)  # no count of rows exceeds it
+    weight_bits: int = field(init=False, repr=False, compare=False)  # rows weigh multiples of 2^-bits
+    label_index: int | None = field(init=False, repr=False, compare=False)  # its place in the columns
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(column.name for column in self.columns))
         declared = TableDeclaration(
             names=self.names,
             person=self.person,
@@ -122,6 +129,14 @@ class Schema:
             ]
             messages += [message for _, _, message in self._row_faults()]
         require(not messages, "; ".join(messages))
+        derived = {
+            "width": self.items.width if self.items is not None else len(self.columns),
+            "row_limit": self.rows if self.rows is not None else self.max_rows,
+            "weight_bits": self.person.weight_bits if self.person is not None else 0,
+            "label_index": self.names.index(self.label) if self.label in self.names else None,
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     def _row_faults(self) -> list[tuple[str, int, str]]:
         if not self.rules and not self.derived:
@@ -130,34 +145,9 @@ class Schema:
         return row_faults(self.rules, self.derived, self.columns, self.constraints, self.label)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The column names, in schema order."""
-        return tuple(column.name for column in self.columns)
-
-    @property
-    def width(self) -> int:
-        """Values a row: columns, or items of the universe."""
-        return self.items.width if self.items is not None else len(self.columns)
-
-    @property
-    def row_limit(self) -> int:
-        """A public number that no count of rows exceeds."""
-        return self.rows if self.rows is not None else self.max_rows
-
-    @property
     def reach(self) -> Reach:
         """How far one unit reaches into a sum over rows."""
         return Reach(self.neighbours, 1 if self.person is None else self.person.max_rows)
-
-    @property
-    def weight_bits(self) -> int:
-        """Rows weigh multiples of 2^-bits in a sum; 0: every row is whole."""
-        return 0 if self.person is None else self.person.weight_bits
-
-    @property
-    def label_index(self) -> int | None:
-        """The place of the label among the columns."""
-        return self.names.index(self.label) if self.label is not None else None
 
     def expand(self, data_names: Sequence[str]) -> "Schema":
         """Replace the patterns by the data's column names (which are public) that match them."""
