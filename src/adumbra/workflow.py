@@ -28,7 +28,7 @@ from adumbra.mechanisms.sizes import PROCESS
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release import place
-from adumbra.release.card import LIMITS, Card, build_card, require_about, stamped
+from adumbra.release.card import LIMITS, Card, build_card, drawn_card, require_about, stamped
 from adumbra.release.detached import PROOF_FILE, put_file, write_signature
 from adumbra.release.provenance import provenance
 from adumbra.release.storage import date_files, require_card, write_staged
@@ -81,13 +81,17 @@ class PreparedRelease:
     before_dp: str
     is_ledger_ours: bool = field(repr=False)  # opened here, so closed here
     signer: Signer | None = None  # None: the release is not signed
-    checked: Event = field(default_factory=Event, repr=False)
+    card: Card = field(default_factory=dict, repr=False)  # without what is drawn; empty until `check`
     closed: Event = field(default_factory=Event, repr=False)
+    plan: Plan = field(init=False)  # cost, noise and expected error
+    request: Mapping[str, Any] = field(init=False, repr=False)  # what is asked, as the log holds it
 
-    @property
-    def plan(self) -> Plan:
-        """Cost, noise and expected error."""
-        return self.settled.plan
+    def __post_init__(self) -> None:
+        planned, schema = self.settled.plan, self.settled.schema
+        config = config_facts(self.settled.config)
+        asked = {"method": planned.method, "config": config, "schema": schema.digest()}
+        object.__setattr__(self, "plan", planned)
+        object.__setattr__(self, "request", asked)
 
     @property
     def quote(self) -> tuple[Quote, ...]:
@@ -99,11 +103,11 @@ class PreparedRelease:
         _require_room(self)
         getattr(self.engine, "require_ready", lambda _: None)(self.source)  # workers, if there are any
         require_about(self.about)
-        paid = {"entry": place.LONGEST_ENTRY, **self.ledger.head().to_dict()}
-        require_card(_card(self, paid), 0 if self.plan.size is None else self.plan.size.card)
-        self.ledger.check(self.population, self.plan.guarantee, _request(self))
+        head = self.ledger.check(self.population, self.plan.guarantee, self.request)
+        card = _card(self, {"entry": place.LONGEST_ENTRY, **head.to_dict()})
+        require_card(card, 0 if self.plan.size is None else self.plan.size.card)
         self.ledger.require_writable()
-        self.checked.set()
+        self.card.update(card)
 
     def commit(self) -> AskableRelease:
         """Pay, draw and publish the new folder. An error after the charge says what stays charged."""
@@ -293,12 +297,12 @@ def _paid(prepared: PreparedRelease, open_grant: OpenGrant) -> Iterator[tuple[st
     book, planned = prepared.ledger, prepared.plan
     changed = prepared.source.pin() != prepared.pin
     require(not changed, "data: changed since the release was prepared; prepare it again")
-    if prepared.out is None or prepared.checked.is_set():
+    if prepared.out is None or prepared.card:
         _require_room(prepared)
     else:
         prepared.check()
     entry = book.reserve(
-        prepared.population, planned.guarantee, request=_request(prepared), source_pin=prepared.pin
+        prepared.population, planned.guarantee, request=prepared.request, source_pin=prepared.pin
     )
     with _noted(prepared, entry):
         yield entry, open_grant(book, entry, planned.purposes)
@@ -319,15 +323,6 @@ def _noted(prepared: PreparedRelease, entry: str) -> Iterator[None]:
     raise_alone(named)
 
 
-def _request(prepared: PreparedRelease) -> dict[str, object]:
-    """What was asked, as the ledger's log holds it."""
-    return {
-        "method": prepared.plan.method,
-        "config": config_facts(prepared.settled.config),
-        "schema": prepared.settled.schema.digest(),
-    }
-
-
 def _standing(book: Ledger, entry: str) -> str:
     """Where the entry stands; in words that need no ledger, if it cannot be asked any more."""
     try:
@@ -343,7 +338,10 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
         fingerprint = book.fingerprint(source.watched_columns)
         source.watch(fingerprint.update, fingerprint)
         draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
-        card = _card(prepared, {"entry": entry, **book.head().to_dict()}, draft)
+        paid = {"entry": entry, **book.head().to_dict()}
+        noise = [one.to_dict() for one in draft.noise]
+        about, facts = prepared.about, draft.facts
+        card = drawn_card(prepared.card, about=about, ledger=paid, mechanisms=noise, facts=facts)
         if grant.not_private:
             card = stamped(card)
         published = Published(arrays=draft.arrays, tables=draft.tables)
@@ -353,9 +351,8 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
             digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=page)
             if source.pin() != prepared.pin:
                 raise LedgerError(f"entry={entry}: the data changed while read; nothing is published")
-            if source.is_seen:
-                book.record_fingerprint(entry, fingerprint)
-            book.seal(entry, staged=staged, digest=digest)
+            seen = fingerprint if source.is_seen else None
+            book.seal(entry, staged=staged, digest=digest, fingerprint=seen)
             put_file(staged, PROOF_FILE, book.proof(entry).to_bytes())
             if prepared.signer is not None:
                 write_signature(staged, prepared.signer, (staged / "card.json").read_bytes())
@@ -365,23 +362,22 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
     return entry
 
 
-def _card(prepared: PreparedRelease, paid: Mapping[str, object], draft: Draft | None = None) -> Card:
-    """The card of a draft, or of a plan while the draft is to come."""
+def _card(prepared: PreparedRelease, paid: Mapping[str, object]) -> Card:
+    """The card as far as the plan knows it; `drawn_card` adds what was drawn."""
     planned, schema = prepared.plan, prepared.settled.schema
-    noises = (draft.noise if draft is not None else ()) or planned.noise
     card = build_card(
         method=planned.method,
-        config=config_facts(prepared.settled.config),
+        config=prepared.request["config"],
         guarantee=planned.guarantee,
         schema_dict=schema.facts(),
         declared_by=schema.declared_by,
-        mechanisms=[noise.to_dict() for noise in noises],
+        mechanisms=[noise.to_dict() for noise in planned.noise],
         expected_error=dict(planned.expected),
         ledger=paid,
         about={"population": prepared.population, **prepared.about},
         notes=planned.notes,
         limits=LIMITS,
-        facts=dict(draft.facts) if draft is not None else {},
+        facts={},
         adumbra_version=__version__,
         before_dp=prepared.before_dp,
     )

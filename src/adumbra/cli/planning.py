@@ -4,7 +4,6 @@ import json as json_module
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -279,7 +278,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
                 data,
                 config,
                 schema=declared,
-                ledger=ledger if operator is None else operated(ledger, operator),
+                ledger=ledger if operator is None else held.enter_context(operated(ledger, operator)),
                 population=population,
                 out=out,
                 engine=running,
@@ -288,7 +287,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
                 key=open_signing_key(key),
                 check=False,
             )
-        held.enter_context(replace(prepared, is_ledger_ours=True))
+        held.enter_context(prepared)
         if not json:
             typer.echo(f"chosen    {why}") if why else None
             show_plan(prepared.plan)
@@ -299,7 +298,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
             typer.echo(f"before    {prepared.before_dp} (--before-dp says it otherwise)", err=json)
         say_notes(undeclared(data, prepared.settled.schema), json=json)
         if not (json and yes):
-            show_price(quotes, _gaussian_quote(prepared, name, options), err=json)
+            show_price(quotes, _gaussian_quote(prepared, quotes[0].delta, name, options), err=json)
         if not yes:
             _require_consent(f"Charge population {population} and release?", err=json)
         with stopped_in_words(), progress_bar(quiet=json) as report:
@@ -308,12 +307,14 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     show_release(made, out, json=json, quotes=quotes)
 
 
-def _gaussian_quote(prepared: "PreparedRelease", method: str, options: list[str]) -> "Quote | None":
+def _gaussian_quote(
+    prepared: "PreparedRelease", delta: float, method: str, options: list[str]
+) -> "Quote | None":
     """The price of the same release at the account's delta, where this one is pure and both exist."""
     from adumbra.cli.options import make_config
     from adumbra.errors import InvalidInput
 
-    guarantee, delta = prepared.plan.guarantee, prepared.quote[0].delta
+    guarantee = prepared.plan.guarantee
     if delta == 0 or not guarantee.is_pure:
         return None
     try:

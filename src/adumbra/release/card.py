@@ -65,11 +65,10 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
         public_rows or schema_dict.get("rows") is None,
         f"rows with neighbours={guarantee.neighbours}: it is private there; the schema must not say it",
     )
-    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
     words, attacker = promised(guarantee, schema_dict)
     card = {
         "format": FORMAT,
-        "about": {"title": f"Private release by {method}", "date": today, **about},
+        "about": {"title": f"Private release by {method}", "date": _today(), **about},
         "guarantee": {
             "variant": "pure" if guarantee.is_pure else "gaussian",
             "value": guarantee.to_dict(),
@@ -103,7 +102,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
             else "squares of mu add up (Gaussian differential privacy)",
             "scope": "this release alone; the ledger holds what the population has spent in all",
         },
-        "ledger": {"entry": ledger["entry"], "head": {k: v for k, v in ledger.items() if k != "entry"}},
+        "ledger": _paid(ledger),
         "before_dp": before_dp,
         "method": {"name": method, "config": config, "adumbra_version": adumbra_version},
         "mechanisms": list(mechanisms),
@@ -114,6 +113,33 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
         "proof": {"content_sha256": UNSEALED},
     }
     return _plain_object(card, "card")
+
+
+def drawn_card(
+    card: Card,
+    *,
+    about: Mapping[str, object],
+    ledger: Mapping[str, object],
+    mechanisms: Sequence[Mapping[str, object]],
+    facts: Mapping[str, object],
+) -> Card:
+    """The card of a plan, once it is paid and drawn: on this day, unless `about` names another."""
+    drawn = {
+        "about": {**card["about"], "date": _today(), **about},
+        "ledger": _paid(ledger),
+        "mechanisms": list(mechanisms) or card["mechanisms"],
+        "facts": facts,
+    }
+    return {**card, **_plain_object(drawn, "card")}
+
+
+def _today() -> str:
+    return dt.datetime.now(tz=dt.UTC).date().isoformat()
+
+
+def _paid(ledger: Mapping[str, object]) -> Card:
+    """The entry that paid, and the ledger's signed head."""
+    return {"entry": ledger["entry"], "head": {k: v for k, v in ledger.items() if k != "entry"}}
 
 
 def stamped(card: Card) -> Card:

@@ -263,7 +263,10 @@ class Schema:
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON (RFC 8785) of `facts`."""
-        return hashlib.sha256(rfc8785.dumps(self.facts())).hexdigest()  # type: ignore[arg-type]
+        try:
+            return hashlib.sha256(rfc8785.dumps(self.facts())).hexdigest()  # type: ignore[arg-type]
+        except rfc8785.CanonicalizationError:
+            raise InvalidInput("schema: holds text that is not Unicode; correct its names") from None
 
     def to_toml(self) -> str:
         """The schema file; `Schema.parse` gives the same schema back."""

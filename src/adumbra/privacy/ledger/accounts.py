@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
 from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, Unsupported, require
 from adumbra.numerics import figure_lower, figure_upper
@@ -359,3 +359,14 @@ def quote(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> tup
             )
         )
     return tuple(found)
+
+
+_ENTRY = select(entries).where(entries.c.id == bindparam("entry"))  # built once: asked at every step
+
+
+def load(connection: Connection, entry: str) -> RowMapping:
+    """The row of one entry."""
+    row = connection.execute(_ENTRY, {"entry": entry}).mappings().first()
+    if row is None:
+        raise InvalidInput(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
+    return row

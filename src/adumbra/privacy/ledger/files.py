@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from adumbra.errors import LedgerError, VerificationFailed
+from adumbra.privacy.ledger import crash_points
 
 _CHUNK = 1 << 20
 
@@ -58,7 +59,7 @@ def flush_tree(folder: Path) -> None:
 
 
 def move(staged: Path, target: Path) -> None:
-    """Publish by one atomic rename on one file system; never over something that exists."""
+    """Publish by one atomic rename on one file system, durably; never over something that exists."""
     require_free(target)
     try:
         staged.rename(target)
@@ -66,6 +67,9 @@ def move(staged: Path, target: Path) -> None:
         raise LedgerError(
             f"target={target}: could not be moved there; free the place and resume"
         ) from error
+    crash_points.checkpoint("publish: moved, not flushed")
+    flush_move(staged, target)
+    crash_points.checkpoint("publish: moved and flushed")
 
 
 def require_free(target: Path) -> None:
@@ -86,8 +90,9 @@ def flush_move(staged: Path, target: Path) -> None:
         flush(staged.parent)
 
 
-def require_same_file_system(staged: Path, target: Path) -> None:
-    """A rename is atomic only within one file system."""
+def require_target(staged: Path, target: Path) -> None:
+    """A free place on the file system of the staged bytes: only there is a rename atomic."""
+    require_free(target)
     if staged.is_symlink() or not staged.is_dir():
         raise LedgerError(f"staged={staged}: the sealed folder is not there; put it back and resume")
     if not target.parent.is_dir():

@@ -11,8 +11,6 @@ from sqlalchemy import Connection, inspect, select
 
 from adumbra.attestation.signers import Signer
 from adumbra.errors import AdumbraError, InvalidInput, LedgerError, VerificationFailed
-from adumbra.privacy.grant import Grant, open_grant
-from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import (
     accounts,
     crash_points,
@@ -21,15 +19,11 @@ from adumbra.privacy.ledger import (
     log,
     protocol,
     statements,
-    tripwire,
 )
-from adumbra.privacy.ledger.accounts import Quote, quote
-from adumbra.privacy.ledger.chain import Chain, canonical
 from adumbra.privacy.ledger.check import Verified, check, sees_part_of_keys
 from adumbra.privacy.ledger.model import FORMAT, keys
 from adumbra.privacy.ledger.operated import Operated
-from adumbra.privacy.ledger.store import ReplyLost, Store
-from adumbra.privacy.ledger.tripwire import Fingerprint
+from adumbra.privacy.ledger.store import Store
 from adumbra.privacy.ledger.values import REMEDY, Population, State, Statement
 
 
@@ -118,108 +112,6 @@ class Ledger(Operated):
         with self._acts() as chain:
             declarations.withdraw_different(chain, population, other, reason)
 
-    # One spend
-
-    def check(
-        self,
-        population: str,
-        guarantee: PrivacyGuarantee,
-        request: Mapping[str, object] | None = None,
-    ) -> None:
-        """Refuse, as `reserve` would now, what the population cannot pay or the log cannot hold."""
-        canonical(request or {})
-        self.require_right("reserve")
-        with self._store.read() as connection:
-            accounts.check(connection, population, guarantee)
-
-    def require_writable(self) -> None:
-        """Refuse a ledger that cannot take a charge now: read-only, full, locked or out of reach."""
-        self._store.require_writable()
-
-    def quote(self, population: str, guarantee: PrivacyGuarantee) -> tuple[Quote, ...]:
-        """What it would take of the population's account and of each ancestor's; charges nothing."""
-        with self._store.read() as connection:
-            return quote(connection, population, guarantee)
-
-    def reserve(
-        self,
-        population: str,
-        guarantee: PrivacyGuarantee,
-        *,
-        request: Mapping[str, object],
-        source_pin: str,
-    ) -> str:
-        """Charge a population, durably, before any row is read; returns the entry's id.
-
-        Raises `BudgetRefused` with asked, left and largest; nothing has changed then.
-        """
-        self.check(population, guarantee, request)
-        crash_points.checkpoint("reserve: before")
-        entry = ""
-        try:
-            with self._acts() as chain:
-                entry = protocol.reserve(chain, population, guarantee, request, source_pin)
-                crash_points.checkpoint("reserve: written, not committed")
-        except ReplyLost as lost:
-            raise ReplyLost(f"entry={entry}: may be charged\n{lost}") from None
-        crash_points.checkpoint("reserve: committed")
-        return entry
-
-    def draw(self, entry_id: str, purposes: Sequence[str]) -> Grant:
-        """Mark the entry as drawn, durably, then make its grant with a fresh secret; once per id."""
-        guarantee = self.mark_drawn(entry_id, purposes)
-        return open_grant(entry_id, guarantee, tuple(purposes), self.head().hash)
-
-    def mark_drawn(self, entry_id: str, purposes: Sequence[str]) -> PrivacyGuarantee:
-        """Mark the entry as drawn, durably, without a grant: once per id, and it stays charged.
-
-        `draw` calls this. So does the auditor, whose own grants have a known secret.
-        """
-        crash_points.checkpoint("draw: before")
-        with self._acts() as chain:
-            guarantee = protocol.draw(chain, entry_id, purposes)
-            crash_points.checkpoint("draw: written, not committed")
-        crash_points.checkpoint("draw: committed, no secret yet")
-        return guarantee
-
-    def seal(self, entry_id: str, *, staged: Path, digest: str) -> None:
-        """Flush the staged folder to disk, then record its digest."""
-        crash_points.checkpoint("seal: before the flush")
-        files.flush_tree(staged)
-        crash_points.checkpoint("seal: flushed")
-        with self._acts() as chain:
-            protocol.seal(chain, entry_id, staged, digest)
-            crash_points.checkpoint("seal: written, not committed")
-        crash_points.checkpoint("seal: committed")
-
-    def publish(self, entry_id: str, target: Path) -> None:
-        """Record the target, then move the sealed folder there by one atomic rename."""
-        with self._store.read() as connection:
-            row = protocol.stands_at(connection, entry_id, State.SEALED, State.PUBLISHING)
-        crash_points.checkpoint("publish: before")
-        staged = Path(row["staged"])
-        files.require_free(target)
-        files.require_same_file_system(staged, target)
-        with self._acts() as chain:
-            protocol.publish(chain, entry_id, target)
-            crash_points.checkpoint("publish: written, not committed")
-        crash_points.checkpoint("publish: committed, not moved")
-        self._move(staged, target)
-
-    def commit(self, entry_id: str) -> None:
-        """Record that the release is out, and open it to its readers."""
-        with self._store.read() as connection:
-            row = protocol.stands_at(connection, entry_id, State.PUBLISHING, State.PUBLISHED)
-            target = protocol.places(connection, row)[-1]
-        crash_points.checkpoint("commit: before")
-        if not target.is_dir():
-            raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
-        with self._acts() as chain:
-            protocol.commit(chain, entry_id)
-            crash_points.checkpoint("commit: written, not committed")
-        crash_points.checkpoint("commit: committed")
-        files.open_to_readers(target)
-
     def resume(
         self,
         entry_id: str,
@@ -233,7 +125,7 @@ class Ledger(Operated):
         `digest_of` made the digest that `seal` was given: how releases are hashed is not known here.
         """
         with self._store.read() as connection:
-            row = protocol.load(connection, entry_id)
+            row = accounts.load(connection, entry_id)
             recorded = protocol.places(connection, row)
         state = State(row["state"])
         if state not in (State.SEALED, State.PUBLISHING, State.PUBLISHED):
@@ -270,25 +162,13 @@ class Ledger(Operated):
                 f"target={place}: exists already; free the place, or resume with --target elsewhere"
             )
         if not is_recorded:
-            files.require_free(place)
-            files.require_same_file_system(staged, place)
+            files.require_target(staged, place)
             self._retarget(entry_id, place)
-        self._move(staged, place)
+        files.move(staged, place)
 
     def _retarget(self, entry_id: str, place: Path) -> None:
         with self._acts() as chain:
             protocol.retarget(chain, entry_id, place)
-
-    def void(self, entry_id: str, reason: str) -> None:
-        """Give a reservation up before anything was drawn; the only act that lowers `spent`."""
-        with self._acts() as chain:
-            protocol.void(chain, entry_id, reason)
-
-    def _move(self, staged: Path, target: Path) -> None:
-        files.move(staged, target)
-        crash_points.checkpoint("publish: moved, not flushed")
-        files.flush_move(staged, target)
-        crash_points.checkpoint("publish: moved and flushed")
 
     # Reading
 
@@ -301,7 +181,7 @@ class Ledger(Operated):
         """Where an entry stands and what can be done with it, in a sentence; for whoever was stopped."""
         try:
             with self._store.read() as connection:
-                state = State(protocol.load(connection, entry_id)["state"])
+                state = State(accounts.load(connection, entry_id)["state"])
         except (InvalidInput, LedgerError):
             return f"entry={entry_id}: stays charged; `adumbra ledger show` tells where it stands"
         return f"entry={entry_id}: is {state} and stays charged; {REMEDY[state]}"
@@ -346,21 +226,6 @@ class Ledger(Operated):
         """One transaction on the tables beside the log: for `migrate_ledger` and nothing else."""
         with self._store.write() as connection:
             return work(connection)
-
-    def fingerprint(self, width: int) -> Fingerprint:
-        """An empty fingerprint under this ledger's secret key, for rows of this width."""
-        return Fingerprint(self._fingerprint_key, width)
-
-    def record_fingerprint(self, entry_id: str, fingerprint: Fingerprint) -> None:
-        """Keep a paid pass's fingerprint in the private log; no output ever depends on it."""
-        with self._acts() as chain:
-            tripwire.record(chain, entry_id, fingerprint)
-
-    @contextmanager
-    def _acts(self) -> Iterator[Chain]:
-        """One write transaction with both chains."""
-        with self._store.write() as connection:
-            yield Chain(connection, self._id, self._signing_key, self._operator)
 
 
 def _holder(places: Sequence[Path], otherwise: Path) -> Path:

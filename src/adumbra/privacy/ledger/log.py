@@ -13,11 +13,10 @@ from adumbra.attestation.loghead import NOTICES, LogHead, Proof, PublishedHead, 
 from adumbra.attestation.merkle import Tree
 from adumbra.attestation.operators import HeadKey
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed, require
-from adumbra.privacy.ledger.accounts import lineage, reason_of
+from adumbra.privacy.ledger.accounts import lineage, load, reason_of
 from adumbra.privacy.ledger.chain import Chain, canonical
 from adumbra.privacy.ledger.export import verify_export
 from adumbra.privacy.ledger.model import charges, events
-from adumbra.privacy.ledger.protocol import load
 from adumbra.privacy.ledger.values import State
 
 EVALUATED = '%"kind":"evaluate"%'  # in the canonical body of an event

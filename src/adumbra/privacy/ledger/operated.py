@@ -5,22 +5,13 @@ an operator with the right to it, and the ledger's key does no more than enrol, 
 two are needed. There is no way back: a ledger whose operators are all dismissed waits for the next one.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import Connection
-
-from adumbra.attestation.loghead import Proof, PublishedHead, WholeLog
+from adumbra.attestation.loghead import PublishedHead, WholeLog
 from adumbra.attestation.operators import (
     APPROVALS,
-    Acting,
     Approval,
-    HeadKey,
-    NotPermitted,
-    Roll,
     encode,
     rights_of,
 )
@@ -28,23 +19,14 @@ from adumbra.attestation.signers import Signer
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.errors import InvalidInput, require
 from adumbra.privacy.ledger import accounts, log
-from adumbra.privacy.ledger.chain import Chain, read_head, read_roll
+from adumbra.privacy.ledger.chain import read_roll
 from adumbra.privacy.ledger.export import write_export
 from adumbra.privacy.ledger.grants import grants_sql
-from adumbra.privacy.ledger.values import LedgerHead
-
-if TYPE_CHECKING:
-    from adumbra.privacy.ledger.store import Store
+from adumbra.privacy.ledger.protocol import Spending
 
 
-class Operated:
+class Operated(Spending):
     """Acts and readings of a ledger that depend on who its operators are."""
-
-    _store: "Store"
-    _id: str
-    _public_key: str
-    _signing_key: Ed25519PrivateKey | None  # None: this database role may not read it
-    _operator: Signer | None
 
     # Operators
 
@@ -92,14 +74,6 @@ class Operated:
             found = read_roll(connection).threshold
         return None if found is None else float(found)
 
-    def require_right(self, kind: str) -> None:
-        """Refuse now what `kind` of act would be refused for want of a right."""
-        with self._store.read() as connection:
-            roll = read_roll(connection)
-        if roll.has_operators:
-            acting = None if self._operator is None else roll.acting(self._operator)
-            roll.require_right(kind, None if acting is None else acting.enrolment.operator)
-
     def approve(self, population: str, epsilon: float, reason: str) -> Approval:
         """As a second operator: agree to one raise, from the cap of now to this one, for this reason."""
         self.require_right("raise-cap")
@@ -136,16 +110,6 @@ class Operated:
 
     # Heads
 
-    def head(self) -> LedgerHead:
-        """The signed end of the public chain, for a card."""
-        with self._store.read() as connection:
-            return read_head(connection)
-
-    def proof(self, entry_id: str) -> Proof:
-        """That an entry was sealed, under the signed head of the log of that moment."""
-        with self._heads() as (connection, key):
-            return log.prove(connection, self._id, key, entry_id)
-
     def published_head(self, since: Sequence[int] = ()) -> PublishedHead:
         """The log's head for readers and witnesses, with proofs from earlier sizes."""
         with self._heads() as (connection, key):
@@ -163,27 +127,6 @@ class Operated:
         """Write the log as JSON Lines or Parquet, by the name's ending; the public one names no one."""
         with self._heads() as (connection, key):
             write_export(connection, path, key, public=public)
-
-    @contextmanager
-    def _heads(self) -> Iterator[tuple[Connection, HeadKey]]:
-        """A reading, and the key that signs heads now."""
-        with self._store.read() as connection:
-            yield connection, self._head_key(read_roll(connection))
-
-    def _head_key(self, roll: Roll) -> HeadKey:
-        if not roll.has_operators:
-            require(self._signing_key is not None, "ledger: this role may not read its key")
-            assert self._signing_key is not None  # noqa: S101 - as required above; tells mypy so
-            return self._signing_key
-        if self._operator is None:
-            raise NotPermitted(
-                "head: heads of this ledger are signed by operators; give the key of one (--operator)"
-            )
-        acting: Acting = roll.acting(self._operator)
-        return acting
-
-    def _acts(self) -> AbstractContextManager[Chain]:
-        raise NotImplementedError  # the ledger's own transactions
 
 
 def public_key_of(key: PublicKey | str | Path) -> PublicKey:

@@ -1,28 +1,39 @@
 """One spend from reserve to commit: reserve -> draw -> seal -> publish -> commit.
 
 Each step is durable before the next begins. The states only go forward, each by one guarded statement,
-so of two processes at the same step one wins and the other gets an error.
+so of two processes at the same step one wins and the other gets an error. The functions are what a step
+writes, within a transaction; `Spending` has the transactions and all else that a release asks for.
 
 Proof       ledger.proof.md, of `reserve`, `draw` and `void`.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from adumbra.errors import InvalidInput, LedgerError, require
+from adumbra.attestation.loghead import Proof
+from adumbra.attestation.operators import Acting, HeadKey, NotPermitted, Roll
+from adumbra.attestation.signers import Signer
+from adumbra.errors import LedgerError, require
+from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import accounts, crash_points
-from adumbra.privacy.ledger.chain import Chain, canonical
+from adumbra.privacy.ledger import accounts, crash_points, files, log, tripwire
+from adumbra.privacy.ledger.accounts import Quote
+from adumbra.privacy.ledger.chain import Chain, canonical, read_head, read_roll
 from adumbra.privacy.ledger.model import charges, entries, events, populations
-from adumbra.privacy.ledger.values import REMEDY, State
+from adumbra.privacy.ledger.store import ReplyLost
+from adumbra.privacy.ledger.tripwire import Fingerprint
+from adumbra.privacy.ledger.values import REMEDY, LedgerHead, State
 
-_ENTRY = select(entries).where(entries.c.id == bindparam("entry"))  # built once: asked at every step
+if TYPE_CHECKING:
+    from adumbra.privacy.ledger.store import Store
 
 
 def reserve(
@@ -135,17 +146,9 @@ def void(chain: Chain, entry: str, reason: str) -> None:
     chain.act("void", {"entry": entry, "reason": text})
 
 
-def load(connection: Connection, entry: str) -> RowMapping:
-    """The row of one entry."""
-    row = connection.execute(_ENTRY, {"entry": entry}).mappings().first()
-    if row is None:
-        raise InvalidInput(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
-    return row
-
-
 def stands_at(connection: Connection, entry: str, before: State, after: State) -> RowMapping:
     """The row of an entry that can take this step, or a refusal that says where it stands."""
-    row = load(connection, entry)
+    row = accounts.load(connection, entry)
     state = State(row["state"])
     if state is not before:
         raise LedgerError(
@@ -172,3 +175,180 @@ def _guarded(columns: tuple[str, ...]) -> ReturningUpdate[Any]:
         .values(state=bindparam("after"), **changed)
         .returning(*entries.c)
     )
+
+
+class Spending:
+    """What a release asks of its ledger: may it spend, and then each durable step of the spend."""
+
+    _store: "Store"
+    _id: str
+    _public_key: str
+    _fingerprint_key: bytes
+    _signing_key: Ed25519PrivateKey | None  # None: this database role may not read it
+    _operator: Signer | None
+
+    def check(
+        self,
+        population: str,
+        guarantee: PrivacyGuarantee,
+        request: Mapping[str, object] | None = None,
+    ) -> LedgerHead:
+        """Refuse, as `reserve` would now, what the population cannot pay or the log cannot hold.
+
+        Returns the head of the moment, by which a card can be made before anything is paid.
+        """
+        canonical(request or {})
+        with self._store.read() as connection:
+            self._require_right(connection, "reserve")
+            accounts.check(connection, population, guarantee)
+            return read_head(connection)
+
+    def require_writable(self) -> None:
+        """Refuse a ledger that cannot take a charge now: read-only, full, locked or out of reach."""
+        self._store.require_writable()
+
+    def quote(self, population: str, guarantee: PrivacyGuarantee) -> tuple[Quote, ...]:
+        """What it would take of the population's account and of each ancestor's; charges nothing."""
+        with self._store.read() as connection:
+            return accounts.quote(connection, population, guarantee)
+
+    def reserve(
+        self,
+        population: str,
+        guarantee: PrivacyGuarantee,
+        *,
+        request: Mapping[str, object],
+        source_pin: str,
+    ) -> str:
+        """Charge a population, durably, before any row is read; returns the entry's id.
+
+        Raises `BudgetRefused` with asked, left and largest; nothing has changed then.
+        """
+        self.check(population, guarantee, request)
+        crash_points.checkpoint("reserve: before")
+        entry = ""
+        try:
+            with self._acts() as chain:
+                entry = reserve(chain, population, guarantee, request, source_pin)
+                crash_points.checkpoint("reserve: written, not committed")
+        except ReplyLost as lost:
+            raise ReplyLost(f"entry={entry}: may be charged\n{lost}") from None
+        crash_points.checkpoint("reserve: committed")
+        return entry
+
+    def draw(self, entry_id: str, purposes: Sequence[str]) -> Grant:
+        """Mark the entry as drawn, durably, then make its grant with a fresh secret; once per id."""
+        guarantee = self.mark_drawn(entry_id, purposes)
+        return open_grant(entry_id, guarantee, tuple(purposes), self.head().hash)
+
+    def mark_drawn(self, entry_id: str, purposes: Sequence[str]) -> PrivacyGuarantee:
+        """Mark the entry as drawn, durably, without a grant: once per id, and it stays charged.
+
+        `draw` calls this. So does the auditor, whose own grants have a known secret.
+        """
+        crash_points.checkpoint("draw: before")
+        with self._acts() as chain:
+            guarantee = draw(chain, entry_id, purposes)
+            crash_points.checkpoint("draw: written, not committed")
+        crash_points.checkpoint("draw: committed, no secret yet")
+        return guarantee
+
+    def seal(
+        self, entry_id: str, *, staged: Path, digest: str, fingerprint: Fingerprint | None = None
+    ) -> None:
+        """Keep the fingerprint of the rows that were read, flush the folder, then record its digest."""
+        if fingerprint is not None:
+            self.record_fingerprint(entry_id, fingerprint)
+        crash_points.checkpoint("seal: before the flush")
+        files.flush_tree(staged)
+        crash_points.checkpoint("seal: flushed")
+        with self._acts() as chain:
+            seal(chain, entry_id, staged, digest)
+            crash_points.checkpoint("seal: written, not committed")
+        crash_points.checkpoint("seal: committed")
+
+    def publish(self, entry_id: str, target: Path) -> None:
+        """Record the target, then move the sealed folder there by one atomic rename."""
+        with self._store.read() as connection:
+            row = stands_at(connection, entry_id, State.SEALED, State.PUBLISHING)
+        crash_points.checkpoint("publish: before")
+        staged = Path(row["staged"])
+        files.require_target(staged, target)
+        with self._acts() as chain:
+            publish(chain, entry_id, target)
+            crash_points.checkpoint("publish: written, not committed")
+        crash_points.checkpoint("publish: committed, not moved")
+        files.move(staged, target)
+
+    def commit(self, entry_id: str) -> None:
+        """Record that the release is out, and open it to its readers."""
+        with self._store.read() as connection:
+            row = stands_at(connection, entry_id, State.PUBLISHING, State.PUBLISHED)
+            target = places(connection, row)[-1]
+        crash_points.checkpoint("commit: before")
+        if not target.is_dir():
+            raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
+        with self._acts() as chain:
+            commit(chain, entry_id)
+            crash_points.checkpoint("commit: written, not committed")
+        crash_points.checkpoint("commit: committed")
+        files.open_to_readers(target)
+
+    def void(self, entry_id: str, reason: str) -> None:
+        """Give a reservation up before anything was drawn; the only act that lowers `spent`."""
+        with self._acts() as chain:
+            void(chain, entry_id, reason)
+
+    def require_right(self, kind: str) -> None:
+        """Refuse now what `kind` of act would be refused for want of a right."""
+        with self._store.read() as connection:
+            self._require_right(connection, kind)
+
+    def _require_right(self, connection: Connection, kind: str) -> None:
+        roll = read_roll(connection)
+        if roll.has_operators:
+            acting = None if self._operator is None else roll.acting(self._operator)
+            roll.require_right(kind, None if acting is None else acting.enrolment.operator)
+
+    def head(self) -> LedgerHead:
+        """The signed end of the public chain, for a card."""
+        with self._store.read() as connection:
+            return read_head(connection)
+
+    def proof(self, entry_id: str) -> Proof:
+        """That an entry was sealed, under the signed head of the log of that moment."""
+        with self._heads() as (connection, key):
+            return log.prove(connection, self._id, key, entry_id)
+
+    def fingerprint(self, width: int) -> Fingerprint:
+        """An empty fingerprint under this ledger's secret key, for rows of this width."""
+        return Fingerprint(self._fingerprint_key, width)
+
+    def record_fingerprint(self, entry_id: str, fingerprint: Fingerprint) -> None:
+        """Keep a paid pass's fingerprint in the private log; no output ever depends on it."""
+        with self._acts() as chain:
+            tripwire.record(chain, entry_id, fingerprint)
+
+    @contextmanager
+    def _heads(self) -> Iterator[tuple[Connection, HeadKey]]:
+        """A reading, and the key that signs heads now."""
+        with self._store.read() as connection:
+            yield connection, self._head_key(read_roll(connection))
+
+    def _head_key(self, roll: Roll) -> HeadKey:
+        if not roll.has_operators:
+            require(self._signing_key is not None, "ledger: this role may not read its key")
+            assert self._signing_key is not None  # noqa: S101 - as required above; tells mypy so
+            return self._signing_key
+        if self._operator is None:
+            raise NotPermitted(
+                "head: heads of this ledger are signed by operators; give the key of one (--operator)"
+            )
+        acting: Acting = roll.acting(self._operator)
+        return acting
+
+    @contextmanager
+    def _acts(self) -> Iterator[Chain]:
+        """One write transaction with both chains."""
+        with self._store.write() as connection:
+            yield Chain(connection, self._id, self._signing_key, self._operator)

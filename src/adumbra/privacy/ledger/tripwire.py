@@ -24,7 +24,7 @@ from sqlalchemy import Connection
 
 from adumbra.errors import require
 from adumbra.numerics import EXACT, ROW_BITS, Array
-from adumbra.privacy.ledger import protocol
+from adumbra.privacy.ledger import accounts
 from adumbra.privacy.ledger.accounts import lineage
 from adumbra.privacy.ledger.chain import Chain, read_events
 from adumbra.privacy.ledger.declarations import declared_different
@@ -159,7 +159,7 @@ def _distinct(words: Sequence[int]) -> float:
 
 def record(chain: Chain, entry: str, fingerprint: Fingerprint) -> None:
     """Write a fingerprint to the private log, and to nothing else."""
-    population = protocol.load(chain.connection, entry)["population"]
+    population = accounts.load(chain.connection, entry)["population"]
     chain.append(
         "private",
         "fingerprint",
