@@ -51,11 +51,15 @@ class CappedAnswers:
         if not asked.population or found.is_hidden:
             return found
         sampling = self._variance_sampling(name, found.value)
-        half = asked.reach(is_laplace=self.sums.is_laplace) * math.hypot(found.privacy, sampling)
+        reach = asked.reach(is_laplace=self.sums.is_laplace) * sampling
+        below, above = found.value - found.interval[0], found.interval[1] - found.value
         return replace(
             found,
             std_error=math.hypot(found.privacy, sampling),
-            interval=(max(found.value - half, 0.0), found.value + half),
+            interval=(
+                max(found.value - math.hypot(below, reach), 0.0),
+                found.value + math.hypot(above, reach),
+            ),
             sampling=sampling,
             target=asked.truth(f"variance of {name}"),
             notes=(*found.notes, FOURTH),

@@ -6,19 +6,20 @@ cells allow, with the noise of that end. Derivations are in docs/explanation/ans
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from adumbra.answers.columns import ColumnCells, Marked
 from adumbra.answers.estimate import Asked, Estimate, hidden
-from adumbra.answers.rows import LEAST_SIGMAS, CellRow, Ratio, proportion_variance
+from adumbra.answers.rows import CellRow, Ratio, proportion_variance
+from adumbra.answers.told import NEAR_NOTE, TINY, TOLD, Flags, Law
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import Array
 
 PER_ANSWER = "the level holds for one answer at a time"
 CELLS = "conservative: the interval also holds whatever values lie inside the released cells"
-FEW = f"the rows asked about are fewer than {LEAST_SIGMAS:.0f} standard deviations of their noisy count"
+FEW = f"the rows asked about are fewer than {TOLD:.0f} standard deviations of their noisy count"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +54,38 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A number with its noise."""
+    """A number with its noise, and how far the interval reaches below and above it."""
 
     value: float
     noise: float
+    below: float
+    above: float
 
 
-def between(ends_of: Sequence[End], sampling: float, question: Question) -> Estimate:
+def plain(value: float, noise: float, sampling: float, question: Question) -> Estimate:
+    """An interval of one number that is linear in the noise."""
+    reach = question.reach * noise
+    return between([End(value, noise, reach, reach)] * 3, sampling, question)
+
+
+def told(value: Array, law: Law, sampling: float, question: Question) -> Estimate:
+    """An interval of one number that is told since its size stands out of the noise."""
+    end = _end(float(np.ravel(value)[0]), law, question.asked.level)
+    return between([end] * 3, sampling, question, (NEAR_NOTE,) if np.any(law.is_conservative) else ())
+
+
+def _end(value: float, law: Law, level: float) -> End:
+    below, above = (float(np.ravel(side)[0]) for side in law.sides(level))
+    return End(value, float(np.ravel(law.noise)[0]), below, above)
+
+
+def between(
+    ends_of: Sequence[End], sampling: float, question: Question, notes: tuple[str, ...] = ()
+) -> Estimate:
     """An answer (the second) between two ends, each with its own noise, inside what is possible."""
     low, middle, high = ends_of
-    reach, (least, most) = question.reach, question.within
-    ends = (
-        low.value - reach * math.hypot(low.noise, sampling),
-        high.value + reach * math.hypot(high.noise, sampling),
-    )
+    (least, most), sampled = question.within, question.reach * sampling
+    ends = (low.value - math.hypot(low.below, sampled), high.value + math.hypot(high.above, sampled))
     return Estimate(
         value=min(max(middle.value, least), most),
         std_error=math.hypot(middle.noise, sampling),
@@ -76,7 +95,7 @@ def between(ends_of: Sequence[End], sampling: float, question: Question) -> Esti
         sampling=sampling,
         target=question.target,
         unresolved=(high.value - low.value) / 2.0,
-        notes=question.notes(*([CELLS] if high.value > low.value else [])),
+        notes=question.notes(*([CELLS] if high.value > low.value else []), *notes),
     )
 
 
@@ -86,13 +105,18 @@ def of_ratio(row: CellRow, weights: Marked, among: Array, question: Question) ->
     if middle.is_hidden:
         return question.no_answer()
     variance = sampling_variance(row, weights, among, middle) if question.asked.population else 0.0
-    ends = [End(found.value, found.noise) for found in (low, middle, high)]
-    return between(ends, math.sqrt(variance), question)
+    ends = [_end(found.value, found.law, question.asked.level) for found in (low, middle, high)]
+    return between(ends, math.sqrt(variance), question, _near(middle))
+
+
+def _near(*found: Ratio) -> tuple[str, ...]:
+    return (NEAR_NOTE,) if any(bool(ratio.law.is_near) for ratio in found) else ()
 
 
 def of_total(row: CellRow, weights: Marked, question: Question) -> Estimate:
     """The number of rows that weights mark."""
-    low, middle, high = (End(*row.total(part)) for part in weights.parts)
+    totals = [row.total(part) for part in weights.parts]
+    low, middle, high = (End(*found, *[question.reach * found[1]] * 2) for found in totals)
     share = min(max(middle.value / max(row.size, 1.0), 0.0), 1.0)
     sampling = math.sqrt(row.size * share * (1.0 - share)) if question.asked.population else 0.0
     return between((low, middle, high), sampling, question)
@@ -109,13 +133,19 @@ def of_difference(
     if question.asked.population:
         found = zip(rows, (one[1], other[1]), strict=True)
         sampling = math.sqrt(sum(sampling_variance(row, weights, among, part) for row, part in found))
-    ends = [_less(one[i], other[j], shared) for i, j in ((0, 2), (1, 1), (2, 0))]
-    return between(ends, sampling, question)
+    level = question.asked.level
+    ends = [_less(one[i], other[j], shared, level) for i, j in ((0, 2), (1, 1), (2, 0))]
+    return between(ends, sampling, question, _near(one[1], other[1]))
 
 
-def _less(one: Ratio, other: Ratio, shared: float) -> End:
-    variance = one.noise**2 + other.noise**2 - 2.0 * one.size_slope * other.size_slope * shared
-    return End(one.value - other.value, math.sqrt(max(variance, 0.0)))
+def _less(one: Ratio, other: Ratio, shared: float, level: float) -> End:
+    """The sides of both are joined as their noises are (Zou and Donner), each in its own direction."""
+    cross = -2.0 * one.size_slope * other.size_slope * shared
+    noise = math.sqrt(max(one.noise**2 + other.noise**2 + cross, 0.0))
+    first, second = (_end(ratio.value, ratio.law, level) for ratio in (one, other))
+    more = noise / max(math.hypot(one.noise, other.noise), TINY)  # what their shared rows take or add
+    below, above = math.hypot(first.below, second.above), math.hypot(first.above, second.below)
+    return End(one.value - other.value, noise, more * below, more * above)
 
 
 def sampling_variance(row: CellRow, weights: Marked, among: Array, found: Ratio) -> float:
@@ -138,12 +168,15 @@ def of_quantile(
     require(0.0 < q < 1.0, f"q={q}: must lie between 0 and 1; 0.5 is the median")
     kept = np.flatnonzero(among)
     low, high = cells.values().inner[kept], cells.values().outer[kept]
-    upto = [row.ratio(np.where(np.arange(len(among)) <= cell, among, 0.0), among) for cell in kept]
-    if upto[-1].is_hidden:
+    every = row.ratio(among, among)
+    if every.is_hidden:
         return question.no_answer()
-    shares, noise = (np.array([getattr(step, part) for step in upto]) for part in ("value", "noise"))
-    sampling = math.sqrt(q * (1 - q) / max(upto[-1].size, 1.0)) if question.asked.population else 0.0
-    reach = question.reach * np.hypot(noise, sampling)
+    marks = [np.where(np.arange(len(among)) <= cell, among, 0.0) for cell in kept]
+    shares: Array = np.array([mark @ row.moved for mark in marks]) / every.size
+    # the noise of a share less q, were it q: no ratio enters the test
+    noise = np.array([row.total(mark - q * among)[1] for mark in marks]) / every.size
+    sampling = math.sqrt(q * (1 - q) / max(every.size, 1.0)) if question.asked.population else 0.0
+    reach = np.asarray(every.told_reach(question.asked) * np.hypot(noise, sampling))
     first = _leading((shares + reach < q)[:-1])
     last = max(first, len(kept) - 1 - _leading((shares - reach >= q)[:-1][::-1]))
     if (first, last) == (0, len(kept) - 1) and len(kept) > 2:
@@ -185,7 +218,7 @@ def of_variance(row: CellRow, cells: ColumnCells, among: Array, question: Questi
         return question.no_answer()
     spread = row.ratio((values.middle - mean.value) ** 2 * among, among)
     inside = row.ratio(((values.outer - values.inner) / 2.0) ** 2 * among, among)
-    reach = asked.reach(is_laplace=question.is_laplace, sides=4)
+    reach = mean.told_reach(replace(asked, level=1.0 - (1.0 - asked.level) / 2.0))  # four sides
     bound = (
         math.sqrt(max(inside.value + reach * inside.noise, 0.0))
         if np.any(values.outer > values.inner)
@@ -207,6 +240,6 @@ def of_variance(row: CellRow, cells: ColumnCells, among: Array, question: Questi
     )
 
 
-def _leading(marks: Array) -> int:
+def _leading(marks: Flags) -> int:
     """How many marks stand at the front without a gap."""
     return int(np.argmin(np.append(marks, False)))

@@ -15,8 +15,10 @@ from adumbra.answers.columns import MISSING, TRUTHS
 from adumbra.answers.conditions import IS_MISSING, Clause, Conditions, shown, suggestion
 from adumbra.answers.estimate import Asked, Estimate, hidden
 from adumbra.answers.histograms import said
-from adumbra.answers.intervals import End, Question, between
-from adumbra.answers.sums import REFUSED, Fit, Sums, least_squares, near_border, spectrum
+from adumbra.answers.intervals import Question, plain, told
+from adumbra.answers.spreads import correlation_law, spread_law
+from adumbra.answers.sums import Fit, Sums, least_squares, spectrum
+from adumbra.answers.told import TOLD
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import Array
 
@@ -27,8 +29,8 @@ NO_CELLS = "this release holds sums of products, not counts of values"
 SCALED = "numbers are scaled to width 1 between their bounds or caps"
 BOUNDED = "conservative: the interval is the largest change that the noise makes, for all directions"
 HISTOGRAMS = "an `answers` or `moments` release answers it for one column at a time"
-LEAST_SIGMAS = 6.0  # a variance below this many standard deviations of its noise answers nothing
-DROWNED = f"noise is over {REFUSED:.2f} of what this column has beside the others; ask with fewer"
+DROWNED = f"noise is over {1 / TOLD:.2f} of what this column has beside the others; ask with fewer"
+QUIET = "it does not stand out of the noise"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +104,9 @@ class MomentAnswers:
         """How many rows meet the conditions."""
         if not where:
             one = self.sums.constant
-            noise = math.sqrt(self.sums.form_variance(one, one))
+            noise = math.sqrt(float(self.sums.form_variance(one, one)))
             question = self._question(asked, "number of rows", (0.0, math.inf))
-            return _plain(self.sums.rows, noise, 0.0, question)
+            return plain(self.sums.rows, noise, 0.0, question)
         return self._pair(where, asked, f"number of rows with {said(where)}", 1.0)
 
     def variance(self, name: str, where: Conditions, asked: Asked) -> Estimate:
@@ -115,35 +117,25 @@ class MomentAnswers:
                 "variance of the population: its sampling error needs fourth moments, which are not "
                 "released; ask about the table"
             )
-        value, noise, _ = self._spread(self._value(self._number(name)))
+        value, law = spread_law(self.sums, self._value(self._number(name)), is_laplace=self.is_laplace)
         words = f"variance of {name}"
-        if value < LEAST_SIGMAS * noise:
-            top = max(value, 0.0) + asked.reach(is_laplace=self.is_laplace) * noise
-            return hidden(asked, asked.truth(words), "it does not stand out of the noise", (0.0, top))
-        noise *= near_border(noise / value)
-        return _plain(value, noise, 0.0, self._question(asked, words, (0.0, math.inf), (name,)))
+        if not law.is_told:
+            top = max(float(value), 0.0) + asked.reach(is_laplace=self.is_laplace) * float(law.noise)
+            return hidden(asked, asked.truth(words), QUIET, (0.0, top))
+        return told(value, law, 0.0, self._question(asked, words, (0.0, math.inf), (name,)))
 
     def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
         """The correlation of two numbers: a covariance over the root of two variances, each noisy."""
         require(one != other, f"correlation of {shown(one)} with itself: name two columns")
         words = f"correlation of {one} and {other}"
-        (first, first_noise, x), (second, second_noise, y) = (
-            self._spread(self._value(self._number(name))) for name in (one, other)
-        )
-        if first < LEAST_SIGMAS * first_noise or second < LEAST_SIGMAS * second_noise:
-            why = "a variance does not stand out of the noise"
-            return hidden(asked, asked.truth(words), why, (-1.0, 1.0))
-        x, y = x / math.sqrt(first), y / math.sqrt(second)
-        value = self.sums.form(x, y) / self.sums.rows
-        # to first order: d rho = form(x, y) - rho (form(x, x) + form(y, y)) / 2, of the noise alone
-        variance = self.sums.combined_variance([(x, y, 1.0), (x, x, -value / 2), (y, y, -value / 2)])
-        sampling = (1 - min(value**2, 1.0)) / math.sqrt(self.sums.rows) if asked.population else 0.0
+        columns = [self._value(self._number(name)) for name in (one, other)]
+        value, law = correlation_law(self.sums, *columns, is_laplace=self.is_laplace)
+        if not law.is_told:
+            return hidden(asked, asked.truth(words), f"a variance: {QUIET}", (-1.0, 1.0))
+        rows = math.sqrt(self.sums.rows)
+        sampling = (1 - min(float(value) ** 2, 1.0)) / rows if asked.population else 0.0
         notes = ("sampling error as for normal columns",) if asked.population else ()
-        noise = math.sqrt(variance) / self.sums.rows
-        noise *= near_border(max(first_noise / first, second_noise / second))
-        return _plain(
-            value, noise, sampling, self._question(asked, words, (-1.0, 1.0), (one, other), notes)
-        )
+        return told(value, law, sampling, self._question(asked, words, (-1.0, 1.0), (one, other), notes))
 
     def regress(self, target: str, features: tuple[str, ...], asked: Asked) -> dict[str, Estimate]:
         """Least squares on features and a constant; the first level of a category is left out."""
@@ -169,10 +161,9 @@ class MomentAnswers:
         fit = least_squares(sums, part[:, 0], part[:, 1:])
         combine = np.diag(units)
         combine[0] = [1.0, *(-shift for shift in shifts[1:])]
-        return {
-            name: self._coefficient(fit, combine[place], asked, f"coefficient of {name} for {target}")
-            for place, name in enumerate(names)
-        }
+        words = [f"coefficient of {name} for {target}" for name in names]
+        found = self._coefficients(fit, combine, words, asked)
+        return dict(zip(names, found.values(), strict=True))
 
     def compare(self, name: str, by: str, reference: str | None, asked: Asked) -> dict[str, Estimate]:
         """Means (or shares) of each level of `by`, less those of the first or the reference."""
@@ -188,16 +179,16 @@ class MomentAnswers:
         for level, place in zip(term.levels, term.places, strict=False):  # a number has no levels
             kinds[f"share of {name}={level}"] = self._unit(place)
         levels = np.column_stack([self._unit(place) for place in classes.places])
-        second, answers = classes.levels.index(base), {}
+        second = classes.levels.index(base)
+        answers: dict[str, Estimate] = {}
         for words, target in kinds.items():
             sums, part = self.sums.only(np.column_stack([target, levels]))
             fit = least_squares(sums, part[:, 0], part[:, 1:])
-            for place, level in enumerate(classes.levels):
-                if place != second:
-                    what = f"{words}, {by}={level} less {by}={base}"
-                    contrast = np.zeros(len(classes.levels))
-                    contrast[[place, second]] = 1.0, -1.0
-                    answers[what] = self._coefficient(fit, contrast, asked, what)
+            others = [place for place in range(len(classes.levels)) if place != second]
+            contrasts = np.eye(len(classes.levels))[others]
+            contrasts[:, second] = -1.0
+            what = [f"{words}, {by}={classes.levels[place]} less {by}={base}" for place in others]
+            answers |= self._coefficients(fit, contrasts, what, asked)
         return answers
 
     def crosstab(self, one: str, other: str, asked: Asked) -> dict[str, Estimate]:
@@ -324,56 +315,50 @@ class MomentAnswers:
         chosen = next(iter(marks.values())) if marks else self.sums.constant
         sums, part = self.sums.only(np.column_stack([target, chosen, self.sums.constant]))
         fit = least_squares(sums, part[:, 0], part[:, 1:2])
-        if fit.is_hidden(0):
+        value, law = fit.combined(np.eye(1), is_laplace=self.is_laplace)
+        if not law.is_told[0]:
             return hidden(asked, asked.truth(words), "the rows asked about are too few", within)
         sampling = 0.0
         if asked.population:
             both = least_squares(sums, part[:, 0], part[:, 1:]) if marks else fit
-            rest = part[:, 0] - (part[:, 1:] if marks else part[:, 1:2]) @ both.beta
-            spread = max(sums.form(rest, rest), 0.0) / sums.rows
-            sampling = math.sqrt(spread / max(sums.form(part[:, 1], part[:, 1]), 1.0))
-        noise = math.sqrt(max(float(fit.noise[0, 0]), 0.0)) * fit.wider(np.array([0]))
+            sampling = math.sqrt(both.error / max(float(law.size[0]), 1.0))
         notes = (EQUAL_SPREAD,) if asked.population and marks else ()
-        return _plain(
-            float(fit.beta[0]), noise, sampling, self._question(asked, words, within, (), notes)
-        )
+        return told(value, law, sampling, self._question(asked, words, within, (), notes))
 
     def _pair(self, where: Conditions, asked: Asked, words: str, over: float) -> Estimate:
         """Rows that meet conditions on one or two columns, over a known or noisy number of rows."""
         marks = [*self._marks(where).values(), self.sums.constant]
         one, other = marks[0], marks[1]
-        value, variance = self.sums.form(one, other), self.sums.form_variance(one, other)
+        value = float(self.sums.form(one, other))
+        variance = self.sums.form_variance(one, other)
         share = min(max(value / self.sums.rows, 0.0), 1.0)
         if over != 1.0 and not self.sums.rows_are_public:
-            variance = self.sums.combined_variance(
-                [(one, other, 1.0), (self.sums.constant, self.sums.constant, -value / self.sums.rows)]
-            )
+            every = (self.sums.constant, self.sums.constant)
+            part = value / self.sums.rows
+            variance = variance - 2.0 * part * self.sums.covariance((one, other), every)
+            variance = np.maximum(variance + part**2 * self.sums.form_variance(*every), 0.0)
         sampling = math.sqrt(share * (1 - share) * self.sums.rows) / over if asked.population else 0.0
         top = self.sums.rows / over if self.sums.rows_are_public or over != 1.0 else math.inf
-        return _plain(
+        return plain(
             value / over, math.sqrt(variance) / over, sampling, self._question(asked, words, (0.0, top))
         )
 
-    def _spread(self, column: Array) -> tuple[float, float, Array]:
-        """Variance, its noise, and the column less its mean."""
-        mean = self.sums.form(column, self.sums.constant) / self.sums.rows
-        rest = column - mean * self.sums.constant
-        noise = math.sqrt(self.sums.form_variance(rest, rest)) / self.sums.rows
-        return self.sums.form(rest, rest) / self.sums.rows, noise, rest
-
-    def _coefficient(self, fit: Fit, combine: Array, asked: Asked, words: str) -> Estimate:
-        """A combination of coefficients; hidden if one of them is."""
-        used = np.flatnonzero(combine)
-        if any(fit.is_hidden(int(place)) for place in used):
-            return hidden(asked, asked.truth(words), DROWNED, (-math.inf, math.inf))
-        noise = math.sqrt(max(float(combine @ fit.noise @ combine), 0.0)) * fit.wider(used)
-        variance = float(combine @ fit.sampling @ combine) if asked.population else 0.0
-        notes = (EQUAL_SPREAD,) if asked.population else ()
+    def _coefficients(
+        self, fit: Fit, combine: Array, words: list[str], asked: Asked
+    ) -> dict[str, Estimate]:
+        """Combinations of coefficients, a row each; hidden where what they have of their own is."""
+        values, law = fit.combined(combine, is_laplace=self.is_laplace)
         within = (-math.inf, math.inf)
-        sampling = math.sqrt(max(variance, 0.0))
-        return _plain(
-            float(combine @ fit.beta), noise, sampling, self._question(asked, words, within, (), notes)
-        )
+        notes = (EQUAL_SPREAD,) if asked.population else ()
+        sampling = np.sqrt(fit.error / np.maximum(law.size, 1e-300)) * asked.population
+        found = {}
+        for place, (is_told, what) in enumerate(zip(law.is_told, words, strict=True)):
+            if not is_told:
+                found[what] = hidden(asked, asked.truth(what), DROWNED, within)
+                continue
+            question = self._question(asked, what, within, (), notes)
+            found[what] = told(values[place], law.at(place), float(sampling[place]), question)
+        return found
 
     def _question(
         self,
@@ -392,8 +377,3 @@ class MomentAnswers:
             more=notes,
             is_laplace=self.is_laplace,
         )
-
-
-def _plain(value: float, noise: float, sampling: float, question: Question) -> Estimate:
-    """An interval of one number with its noise."""
-    return between([End(value, noise)] * 3, sampling, question)

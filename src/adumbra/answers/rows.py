@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from adumbra.answers.estimate import Asked
+from adumbra.answers.told import Law, told_reach
 from adumbra.numerics import Array
-
-LEAST_SIGMAS = 5.0  # a denominator below this many of its standard deviations answers nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,18 +42,25 @@ class CellRow:
 
     def ratio(self, weights: Array, among: Array) -> "Ratio":
         """The mean of weights over the rows that `among` marks."""
-        size, size_error = self.total(among)
-        if size <= LEAST_SIGMAS * size_error or size <= 0:
-            return Ratio(math.nan, math.inf, size, 0.0)
-        value = float(weights @ self.moved) / size
+        size, _ = self.total(among)
+        value = float(weights @ self.moved) / (size or math.nan)
         gradient = weights - value * among
-        return Ratio(value, self._deviation(gradient) / size, size, float(gradient.mean()) / size)
+        pairs = ((gradient, gradient), (gradient, among), (among, among))
+        parts = [np.asarray(self._shared(*pair)) for pair in pairs]
+        law = Law.of_ratio(np.asarray(size), *parts, is_laplace=self.is_laplace)
+        if not law.is_told:
+            return Ratio(math.nan, math.inf, size, 0.0, law)
+        return Ratio(value, float(law.noise), size, float(gradient.mean()) / size, law)
 
     def _deviation(self, gradient: Array) -> float:
         """The standard deviation of a sum over the moved cells."""
-        mean = float(gradient.mean())
-        inner = self.sigma**2 * float(np.sum((gradient - mean) ** 2))
-        return math.sqrt(inner + mean**2 * self.size_variance)
+        return math.sqrt(max(self._shared(gradient, gradient), 0.0))
+
+    def _shared(self, one: Array, other: Array) -> float:
+        """The covariance of two sums over the moved cells."""
+        means = float(one.mean()), float(other.mean())
+        inner = self.sigma**2 * float(np.sum((one - means[0]) * (other - means[1])))
+        return inner + means[0] * means[1] * self.size_variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,13 @@ class Ratio:
     noise: float
     size: float
     size_slope: float
+    law: Law
+
+    def told_reach(self, asked: Asked) -> float:
+        """Standard deviations that a test against it allows, at worst."""
+        (gate,) = self.law.gates
+        stands, one = [gate.stands], [np.ones(())]
+        return float(told_reach(asked.level, stands, one, is_laplace=self.law.is_laplace))
 
     @property
     def is_hidden(self) -> bool:

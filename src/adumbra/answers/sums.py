@@ -4,10 +4,11 @@
 
 E has independent entries on and above the diagonal, but for three rules: a dummy's square is its sum
 over classes, two levels of one group never meet, and counts of classes add up to n where that is public.
+A leading axis of the matrix, if there is one, holds several draws of E (benchmarks ask all at once).
 A column of a question is a vector t (its values are z't), and every answer is made of forms t' G u.
 
     least squares    A = T'GT, b = T'Gy, beta = A^-1 b;   b - A beta is noise alone: T' E phi,
-                     phi = y - T beta, so that cov beta = A^-1 T' cov(E phi) T A^-1 to first order
+                     phi = y - T beta
 
 Derivation: docs/explanation/answers.md.
 """
@@ -17,12 +18,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from adumbra.numerics import Array, Ints
+from adumbra.answers.told import Law
+from adumbra.numerics import Array
 
-REFUSED = 1.0 / 3.0  # noise of what a column has of its own, over that: no answer from here on
-# Intervals are 1 + WIDER rel^2 times as wide: near the limit the noise picks what is answered.
-WIDER = 4.5
-BORDER = 9.0  # the same of a variance: 1 + BORDER (noise / variance)^2 times
 NORMS = 4.0  # standard deviations of a private number of rows that a variance is widened by
 
 
@@ -40,7 +38,7 @@ class Sums:
     @property
     def width(self) -> int:
         """Columns before the classes."""
-        return len(self.matrix) - self.classes
+        return len(self.variances) - self.classes
 
     def only(self, columns: Array) -> "tuple[Sums, Array]":
         """The entries that columns (side by side) use, with all classes; and the columns in them."""
@@ -49,7 +47,7 @@ class Sums:
         part = np.ix_(used, used)
         kept = replace(
             self,
-            matrix=self.matrix[part],
+            matrix=self.matrix[..., part[0], part[1]],
             variances=self.variances[part],
             dummies=self.dummies[used],
         )
@@ -60,92 +58,109 @@ class Sums:
         """The column that is 1 in every row."""
         return np.concatenate((np.zeros(self.width), np.ones(self.classes)))
 
-    def form(self, one: Array, other: Array) -> float:
+    def form(self, one: Array, other: Array) -> Array:
         """The sum over rows of the product of two columns."""
-        return float(one @ self.matrix @ other)
+        return np.asarray(np.einsum("...i,...ij,...j->...", one, self.matrix, other))
 
-    def form_variance(self, one: Array, other: Array) -> float:
+    def form_variance(self, one: Array, other: Array) -> Array:
         """The noise variance of a form."""
-        return self.combined_variance([(one, other, 1.0)])
+        return np.maximum(self.covariance((one, other), (one, other)), 0.0)
 
-    def combined_variance(self, forms: Sequence[tuple[Array, Array, float]]) -> float:
-        """The noise variance of a weighted sum of forms."""
-        weights = np.zeros_like(self.matrix)
-        for one, other, factor in forms:
-            weights += factor * self._weights(one, other)
-        variance = float(np.sum(weights**2 * self.variances))
+    def covariance(self, first: tuple[Array, Array], second: tuple[Array, Array]) -> Array:
+        """The covariance of the noise of two forms: a'Eb and c'Ed."""
+        (a, b), (c, d), noise = first, second, self.variances
+        found = _sum(a * c, b * d, noise) + _sum(a * d, b * c, noise)
+        found = found - (a * b * c * d) @ np.diagonal(noise)
+        if self.dummies.any():
+            found = found + self._squares(first, second) + self._squares(second, first, own=False)
         if self.rows_are_public:
-            counts = np.diagonal(weights)[self.width :]
-            variance -= float(self.variances[-1, -1] * counts.sum() ** 2 / self.classes)
-        return max(variance, 0.0)
+            counts = (a * b)[..., self.width :].sum(-1) * (c * d)[..., self.width :].sum(-1)
+            found = found - self.variances[-1, -1] * counts / self.classes
+        return np.asarray(found)
 
-    def _weights(self, one: Array, other: Array) -> Array:
-        """What each independent entry (on and above the diagonal) counts for in a form."""
-        cross = np.outer(one, other)
-        diagonal = np.diagonal(cross).copy()
-        weights = cross + cross.T
-        np.fill_diagonal(weights, np.where(self.dummies, 0.0, diagonal))
-        squares = np.where(self.dummies, diagonal, 0.0)[: self.width]
-        weights[: self.width, self.width :] += squares[:, None]
-        return np.triu(weights)
+    def _squares(
+        self, first: tuple[Array, Array], second: tuple[Array, Array], *, own: bool = True
+    ) -> Array:
+        """What the squares of dummies, which are their sums over classes, share with another form."""
+        (a, b), (c, d) = first, second
+        noise = self.variances[: self.width, self.width :]
+        square = np.where(self.dummies, a * b, 0.0)[..., : self.width]
+        left, right = c[..., : self.width], d[..., : self.width]
+        found = _sum(square * left, d[..., self.width :], noise)
+        found = found + _sum(square * right, c[..., self.width :], noise)
+        return found + (square * left * right) @ noise.sum(axis=1) if own else found
 
-    def covariance(self, column: Array) -> Array:
-        """cov(E phi) of a fixed column phi."""
-        found = self.variances * np.outer(column, column)
-        np.fill_diagonal(found, self.variances @ column**2)
-        first = slice(self.width, None)
-        own = np.where(self.dummies, column, 0.0)[: self.width]
-        noise = self.variances[: self.width, first]
-        classes = column[first]
-        # a dummy's square is its sum over classes: E_vk meets phi_k + phi_v in row v, phi_v in row k
-        more = (noise * (2.0 * np.outer(own, classes) + (own**2)[:, None])).sum(axis=1)
-        places = np.arange(self.width)
-        found[places, places] += more
-        found[: self.width, first] += noise * (own**2)[:, None]
-        found[first, : self.width] = found[: self.width, first].T
+    def twice(self, middle: Array) -> Array:
+        """The mean of E H E, for a symmetric H."""
+        noise, heads = self.variances, np.diagonal(middle, axis1=-2, axis2=-1)
+        found, places = noise * middle, np.arange(len(noise))
+        found[..., places, places] = heads @ noise
+        if self.dummies.any():
+            shared = np.where(self.dummies, noise[self.width :].T.sum(axis=1), 0.0)
+            first, last = slice(None, self.width), slice(self.width, None)
+            cross = noise[first, last] * self.dummies[first, None]
+            both = cross * heads[..., first, None]
+            found[..., first, last] += both
+            found[..., last, first] += np.swapaxes(both, -1, -2)
+            more = 2.0 * (middle[..., first, last] * cross).sum(-1) + heads[..., first] * shared[first]
+            found[..., places[first], places[first]] += more
         if self.rows_are_public:
-            found[first, first] -= self.variances[-1, -1] * np.outer(classes, classes) / self.classes
+            last = slice(self.width, None)
+            found[..., last, last] -= noise[-1, -1] * middle[..., last, last] / self.classes
         return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """Least squares with the noise of each coefficient."""
+    """Least squares: the design, its inverse, coefficients and what is left."""
 
+    sums: Sums = field(repr=False)
+    columns: Array = field(repr=False)
+    inverse: Array = field(repr=False)
     beta: Array
-    noise: Array = field(repr=False)  # covariance
-    sampling: Array = field(repr=False)  # covariance, if the rows are a sample
-    rel: Array  # of each coefficient: the noise of what its column has of its own, over that
+    rest: Array = field(repr=False)
 
-    def is_hidden(self, place: int) -> bool:
-        """Whether the noise hides a coefficient."""
-        return not bool(self.rel[place] < REFUSED)
+    def combined(self, weights: Array, *, is_laplace: bool = False) -> tuple[Array, Law]:
+        """Combinations of coefficients (a row of weights each) and their laws.
 
-    def wider(self, places: Ints) -> float:
-        """How much wider the interval of a combination is."""
-        return 1.0 + WIDER * float(np.max(self.rel[places])) ** 2
+        With s = A^-1 w and D = 1 / (w's), r = T s D is what the combination has of its own; at any
+        other value the rest is phi - t r, and r'G(phi - t r) = -D t is noise alone.
+        """
+        solved = weights @ self.inverse
+        size = 1.0 / np.einsum("...ci,ci->...c", solved, weights)
+        own = (solved * size[..., None]) @ self.columns.T
+        rest = self.rest[..., None, :]
+        value, itself = (own, rest), (own, own)
+        law = Law.of_ratio(
+            size,
+            np.maximum(self.sums.covariance(value, value), 0.0),
+            self.sums.covariance(value, itself),
+            np.maximum(self.sums.covariance(itself, itself), 0.0),
+            is_laplace=is_laplace,
+        )
+        # second order: the noise of the other columns bends the fit, and the more so what is its own
+        bend = own @ self.sums.twice(self.columns @ self.inverse @ self.columns.T)
+        shift = ((bend * rest).sum(-1) - law.shared / size) / size
+        bent = ((bend * own).sum(-1) - law.size_variance / size) / size
+        limit = np.nan_to_num(law.noise, nan=0.0, posinf=0.0)  # more than that is not known so well
+        value = self.beta @ weights.T + np.clip(np.nan_to_num(shift), -limit, limit)
+        return value, replace(law, bent=np.nan_to_num(bent, nan=1.0))
+
+    @property
+    def error(self) -> Array:
+        """The mean square of what is left."""
+        return np.maximum(self.sums.form(self.rest, self.rest), 0.0) / self.sums.rows
 
 
 def least_squares(sums: Sums, target: Array, columns: Array) -> Fit:
     """The regression of a column on others (side by side); a constant is one of them or not."""
     inner = columns.T @ sums.matrix @ columns
-    count = columns.shape[1]
     try:
         inverse = np.asarray(np.linalg.inv(inner), np.float64)
     except np.linalg.LinAlgError:
-        nothing = np.full((count, count), np.nan)
-        return Fit(beta=nothing[0], noise=nothing, sampling=nothing, rel=np.full(count, np.inf))
-    beta = inverse @ (columns.T @ sums.matrix @ target)
-    rest = target - columns @ beta
-    bread = inverse @ columns.T
-    noise = bread @ sums.covariance(rest) @ bread.T
-    error = max(sums.form(rest, rest), 0.0) / sums.rows
-    return Fit(beta=beta, noise=noise, sampling=error * inverse, rel=_own(sums, columns, inverse))
-
-
-def near_border(rel: float) -> float:
-    """How much wider an interval is where noise is this part of a variance and picks what is told."""
-    return 1.0 + BORDER * rel**2
+        inverse = np.full(inner.shape, np.nan)
+    beta = np.einsum("...ij,...j->...i", inverse, (sums.matrix @ target) @ columns)
+    return Fit(sums=sums, columns=columns, inverse=inverse, beta=beta, rest=target - beta @ columns.T)
 
 
 DRAWS = 99  # of noise like the release's, for the reach of its largest eigenvalue
@@ -178,16 +193,10 @@ def spectrum(
         norms.append(float(np.abs(np.linalg.eigvalsh(noise)).max()) / rows)
     reach = sorted(norms)[int(np.ceil((draws + 1) * level)) - 1]
     values = np.asarray(np.linalg.eigvalsh(covariance)[::-1], np.float64)
-    spread = 0.0 if sums.rows_are_public else sums.form_variance(constant, constant) ** 0.5 / rows
+    spread = 0.0 if sums.rows_are_public else float(sums.form_variance(constant, constant)) ** 0.5 / rows
     return values, reach + NORMS * spread * float(np.abs(values[0]))
 
 
-def _own(sums: Sums, columns: Array, inverse: Array) -> Array:
-    """Of each column, the noise of what it has beside the others, over that; else infinite."""
-    found = np.full(len(inverse), np.inf)
-    for place, row in enumerate(inverse):
-        own = row[place]
-        if own > 0:
-            beside = columns @ (row / own)
-            found[place] = np.sqrt(sums.form_variance(beside, beside)) * own
-    return found
+def _sum(one: Array, other: Array, noise: Array) -> Array:
+    """The form one' noise other, for vectors on the last axis."""
+    return np.asarray(((one @ noise) * other).sum(-1))
