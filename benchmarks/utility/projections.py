@@ -32,7 +32,6 @@ from adumbra.data.sources import open_source
 from adumbra.evaluate import projection_published as published
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.mechanisms.projection.config import JLLaplaceConfig
-from adumbra.numerics import Lattice
 from adumbra.postprocess.matrices import fit_denoiser
 from adumbra.postprocess.distances import (
     DistanceModel,
@@ -45,8 +44,7 @@ from adumbra.postprocess.kmeans import kmeans
 from adumbra.privacy.conversion import gaussian_sigma
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.grant import open_grant
-from adumbra.privacy.noise import add_laplace
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Moved, Moves, Neighbours, Unit
 from adumbra.release.formats import write_table
 from adumbra.statistics.projection_sensitivity import element_sensitivity
 from adumbra.workflow import prepare_in_memory
@@ -211,6 +209,7 @@ def clusters(arguments):
             x = rng.standard_normal((1000, d)) + np.where(
                 truth[:, None] == 1, 1, -1
             ) * u * 2 / np.linalg.norm(u)
+            moving = Schema.numeric(d, -8.0, 8.0, unit=Unit.ELEMENT, neighbours=Moves(Moved.CELL, 1.0))
             scale = published.elementwise_scale_not_private(k, 4.0)
             z = published.jl_laplace_as_published_not_private(x, k, scale, seed=run)
             paper = DistanceModel(
@@ -223,13 +222,8 @@ def clusters(arguments):
                 )
                 found["none"].append(accuracy(kmeans(clear, x, 2).labels, truth))
             for family in ("sparse", "haar", "sphere"):
-                matrix = public_matrix(family, d, k, matrix_seed=run)
-                scale = element_sensitivity(matrix).l1 / 4.0
-                exact = Lattice(np.rint(np.ldexp(x @ matrix.to_float(), 20)).astype(np.int64), -20)
-                noisy = add_laplace(exact, scale, grant("rows").key("rows")).to_float()
-                model = DistanceModel(
-                    family=family, n_features=d, n_components=k, noise=laplace_law(scale, 2.0**-20)
-                )
+                config = JLLaplaceConfig(n_components=k, epsilon=4.0, family=family)
+                noisy, model = release_of(open_source(x, moving), config)
                 found[family].append(accuracy(kmeans(model, noisy, 2, sample_seed=run).labels, truth))
         means = [
             f"{np.mean(found[name]):.3f}" for name in ("none", "published", "sparse", "haar", "sphere")

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from adumbra.postprocess.distances import DistanceModel
     from adumbra.privacy.guarantee import PrivacyGuarantee
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
-    from adumbra.relations import Neighbours, Unit
+    from adumbra.relations import Moved, Moves, Neighbours, Unit
     from adumbra.release.artifact import Release
     from adumbra.release.resuming import resume
     from adumbra.release.storage import Verified, verify
@@ -84,6 +84,8 @@ _HOMES = {
     "LocalEngine": "adumbra.engine.local",
     "MomentsConfig": "adumbra.mechanisms.moments",
     "MomentsSynthesizer": "adumbra.estimators",
+    "Moved": "adumbra.relations",
+    "Moves": "adumbra.relations",
     "Neighbours": "adumbra.relations",
     "NoiseKeyReused": "adumbra.errors",
     "PCAConfig": "adumbra.mechanisms.pca",
@@ -147,6 +149,8 @@ __all__ = [
     "LocalEngine",
     "MomentsConfig",
     "MomentsSynthesizer",
+    "Moved",
+    "Moves",
     "Neighbours",
     "NoiseKeyReused",
     "PCAConfig",

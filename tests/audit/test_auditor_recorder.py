@@ -15,7 +15,7 @@ from adumbra.audit.person_cases import IDS
 from adumbra.audit.planted import sensitivity
 from adumbra.audit.recorder import exceedances, record_pair
 from adumbra.audit.replay_kinds import ITEMS, kinds
-from adumbra.relations import Neighbours
+from adumbra.relations import Neighbours, Unit
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.box_moments import BoxMoments
 from support.planting import plant
@@ -56,7 +56,7 @@ def pair(draw, kind):
     if kind.schema.neighbours is Neighbours.ONE_ELEMENT and one is SETS:
         item, held = draw(st.integers(-2, ITEMS + 2)), rows[place]
         other = [each for each in held if each != item] if item in held else [*held, item]
-    elif kind.schema.neighbours is Neighbours.ONE_ELEMENT:
+    elif kind.schema.unit is Unit.ELEMENT:
         cell = draw(st.integers(0, 3))
         other = (*rows[place][:cell], other[cell], *rows[place][cell + 1 :])
     return make(rows), make([*rows[:place], other, *rows[place + 1 :]])

@@ -13,6 +13,7 @@ from adumbra.data.bounds import BoundedElements, bound_rows
 from adumbra.mechanisms.base import Calibrated
 from adumbra.mechanisms.projection import plan as projections
 from adumbra.mechanisms.projection import rows as projected
+from adumbra.mechanisms.projection import sensitivity
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from support.projection import configs, items, mixed, numbers, replayed_pairs
 
@@ -189,7 +190,7 @@ def test_an_average_row_norm_instead_of_the_largest_is_caught(monkeypatch):
         lengths = np.linalg.norm(matrix.to_float(), axis=1)
         return type("S", (), {"l1": float(lengths.mean()), "l2": float(lengths.mean())})()
 
-    monkeypatch.setattr(projections, "element_sensitivity", average)
+    monkeypatch.setattr(sensitivity, "element_sensitivity", average)
     assert caught(config, schema, element_neighbours(np.random.default_rng(4)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adumbra.audit.move_cases import move_cases, secret_matrix
 from adumbra.audit.pairs import (
     ADD,
     ELEMENT,
@@ -39,18 +40,14 @@ from adumbra.audit.pairs import (
 from adumbra.audit.person_cases import person_cases
 from adumbra.audit.topk_cases import topk_cases
 from adumbra.errors import InvalidInput
-from adumbra.matrices import FAMILIES, ProjectionMatrix, public_matrix
+from adumbra.matrices import FAMILIES, public_matrix
 from adumbra.mechanisms.answers import AnswersConfig
 from adumbra.mechanisms.lda import LDAConfig
-from adumbra.mechanisms.methods import method_of
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.mechanisms.pca import PCAConfig
 from adumbra.mechanisms.projection import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection.plan import MATRIX, secret_projection
-from adumbra.mechanisms.projection.rows import row_space
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.mechanisms.topk import Algorithm, TopKConfig
-from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours
 from adumbra.schema.schema import ItemSpec, Kind, Schema
 
@@ -126,6 +123,7 @@ def _projections(epsilon: float, delta: float) -> list[Case]:
         Case(name="jl-laplace/row", config=short, schema=row, tables=anywhere),
         *_projected_kinds(gauss, pure),
         *_projected_labels(gauss, pure),
+        *move_cases(epsilon, delta),
     ]
 
 
@@ -142,7 +140,7 @@ def _projected_kinds(gauss: DPProConfig, pure: JLLaplaceConfig) -> list[Case]:
     public = public_matrix("sparse", MANY_ITEMS, WIDTH, matrix_seed=0)
     # L2: items that go to one column with a plus against those with a minus; L1: so for all columns
     one_way = tuple(opposite_sets(public, axis) for axis in np.eye(WIDTH))
-    all_ways = (opposite_sets(_secret_matrix(secret, sets), np.ones(WIDTH)),)
+    all_ways = (opposite_sets(secret_matrix(secret, sets), np.ones(WIDTH)),)
     made: tuple[tuple[str, Any, Schema, tuple[Tables, ...]], ...] = (
         ("dppro/element/categories", gauss, kinds, cells),
         ("dppro/element/items", gauss, by_item, one_more),
@@ -173,14 +171,6 @@ def _projected_labels(gauss: DPProConfig, pure: JLLaplaceConfig) -> list[Case]:
             ),
         ]
     return made
-
-
-def _secret_matrix(config: JLLaplaceConfig, schema: Schema) -> ProjectionMatrix:
-    """The matrix that a recorded release draws: its secret is known here."""
-    planned = method_of(config).settle(config, schema).plan
-    grant = fixed_grant(0, planned.guarantee, planned.purposes)
-    space = row_space(schema, config.row_norm)
-    return secret_projection(config, space, grant.key(MATRIX))
 
 
 def _ron_gauss(epsilon: float, delta: float) -> list[Case]:

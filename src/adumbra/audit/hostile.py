@@ -15,7 +15,7 @@ from adumbra.audit.person_cases import row_schema, strange_persons
 from adumbra.audit.recorder import plan_of, run_whole
 from adumbra.errors import VerificationFailed
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
-from adumbra.relations import Neighbours
+from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 
 ROWS = 5
@@ -75,7 +75,7 @@ def _others(schema: Schema, usual: list[Row], public: str | None) -> Iterator[tu
         row = tuple(cells[number % len(cells)] for cells in choices)
         if schema.neighbours is Neighbours.ADD_REMOVE:
             yield f"a row {row} is added", _table(schema, [*usual, row])
-        elif schema.neighbours is Neighbours.REPLACE_ONE:
+        elif schema.unit is Unit.ROW:
             yield f"a row becomes {row}", _table(schema, [row, *usual[1:]])
         else:
             for at in range(len(row)):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from adumbra.audit import planted, wrong
 from adumbra.audit.answers_mutants import ANSWERS_MUTANTS
+from adumbra.audit.move_cases import MOVE_MUTANTS
 from adumbra.audit.mutant import Mutant
 from adumbra.audit.person_mutants import PERSON_MUTANTS
 from adumbra.audit.planted import altered_draw, with_fact
@@ -21,6 +22,7 @@ from adumbra.mechanisms.moments import release as synthesizer
 from adumbra.mechanisms.projection import plan as projections
 from adumbra.mechanisms.projection import release as projected_rows
 from adumbra.mechanisms.projection import rows as projected
+from adumbra.mechanisms.projection import sensitivity as moved
 from adumbra.mechanisms.ron_gauss import scales, sums
 from adumbra.mechanisms.topk import methods, phases, svt
 from adumbra.privacy import grant as grants
@@ -241,7 +243,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="average row of R instead of the longest",
         check="sensitivity",
         case="dppro/element",
-        patches=lambda: [(projections, "element_sensitivity", wrong.average)],
+        patches=lambda: [(moved, "element_sensitivity", wrong.average)],
         config=wrong.gaussian_family,
     ),
     Mutant(
@@ -360,7 +362,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="a change of category counted as one cell",
         check="sensitivity",
         case="dppro/element/categories",
-        patches=lambda: [(projections, "element_sensitivity", wrong.one_cell)],
+        patches=lambda: [(moved, "element_sensitivity", wrong.one_cell)],
     ),
     Mutant(
         name="rows summed twice by the engine of production",
@@ -369,6 +371,7 @@ MUTANTS: tuple[Mutant, ...] = (
         patches=planted.rows_counted_again,
     ),
     *ANSWERS_MUTANTS,
+    *MOVE_MUTANTS,
     *REASSURING,
     *PERSON_MUTANTS,
 )

@@ -84,7 +84,7 @@ def scaled_schema(schema: Schema) -> Schema:
 
 def by_person(case: Case) -> Case:
     """The same claim for a person of MOST rows."""
-    relation = PERSONS[case.schema.neighbours]
+    relation = PERSONS[case.schema.reach.neighbours]
     name = case.name.replace(str(case.schema.neighbours), str(relation))
     pairs = tuple(person_pair(case.schema, pair) for pair in case.tables)
     return replace(case, name=name, schema=person_schema(case.schema), tables=pairs)
@@ -93,7 +93,7 @@ def by_person(case: Case) -> Case:
 def person_schema(schema: Schema, most: int = MOST) -> Schema:
     """The same columns for persons."""
     person = PersonSpec(column=IDS, max_rows=most)
-    relation = PERSONS[schema.neighbours]
+    relation = PERSONS[schema.reach.neighbours]
     return replace(schema, unit=Unit.PERSON, neighbours=relation, rows=None, person=person)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adumbra.audit.move_cases import whole_range
 from adumbra.audit.pairs import keeping_null
 from adumbra.audit.person_cases import person_schema, scaled_schema
 from adumbra.audit.person_replay import (
@@ -116,6 +117,11 @@ def kinds() -> list[Kind]:
         Kind(name="dppro/element", method="dppro", schema=cells, options=two),
         Kind(name="jl-laplace/element", method="jl-laplace", schema=cells, options=two, delta=0.0),
     ]
+    for word, far in whole_range(cells, cells.names):
+        made += [
+            Kind(name=f"dppro/{word}", method="dppro", schema=far, options=two),
+            Kind(name=f"jl-laplace/{word}", method="jl-laplace", schema=far, options=two, delta=0.0),
+        ]
     for unit, declared in (
         ("element", replace(cells, label="y")),
         ("row", _table(Neighbours.REPLACE_ONE)),
@@ -290,7 +296,7 @@ def _changed(
 ) -> bytes:
     """The row that takes another's place, or comes to the others."""
     column, cell = int(rng.integers(4)), HOSTILE_CELLS[int(rng.integers(len(HOSTILE_CELLS)))]
-    if kind.schema.neighbours is Neighbours.ONE_ELEMENT:
+    if kind.schema.unit is Unit.ELEMENT:
         if b"," in cell and not cell.startswith(b'"'):  # would be two cells, more than one element
             cell = b"unseen"
         other = [*rows[place]]
@@ -310,7 +316,7 @@ def _person_family(
     kind: Kind, rng: np.random.Generator, numbers: range
 ) -> tuple[bytes, list[tuple[bytes, bool]]]:
     """Persons of several rows, one of whom comes, goes or changes; every other one is hostile."""
-    persons, relation = usual_persons(rng), kind.schema.neighbours
+    persons, relation = usual_persons(rng), kind.schema.reach.neighbours
     if numbers.start // FAMILY % 10 == 9:
         persons = dict([*persons.items()][:1])
     cells = tuple(cell for cell in HOSTILE_CELLS if cell.count(b'"') % 2 == 0)

@@ -39,13 +39,15 @@ class UnitName(StrEnum):
 
 
 class RelationName(StrEnum):
-    """Which tables must look alike; the same words as `relations.Neighbours`."""
+    """Which tables must look alike; the same words as `relations.Neighbours` and `Moved`."""
 
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
     ONE_ELEMENT = "one-element"
     REPLACE_PERSON = "replace-person"
     ADD_REMOVE_PERSON = "add-remove-person"
+    CELL_MOVES = "cell-moves"
+    ROW_MOVES = "row-moves"
 
 
 Location = Annotated[str, typer.Option("--ledger", help="Ledger file, or a postgresql:// address.")]
@@ -101,6 +103,10 @@ def register(  # noqa: PLR0913, PLR0917 - one argument a flag
     neighbours: Annotated[
         RelationName, typer.Option("--neighbours", help="Which tables count as neighbours.")
     ],
+    amount: Annotated[
+        float | None,
+        typer.Option("--amount", help="Of cell-moves and row-moves: how far, in the columns' units."),
+    ] = None,
     delta: Annotated[
         float,
         typer.Option(
@@ -116,12 +122,12 @@ def register(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Register a population with its cap."""
     from adumbra.privacy.ledger import Population
-    from adumbra.relations import Neighbours, Unit
+    from adumbra.relations import Unit, relation_named
 
     population = Population(
         name=name,
         unit=Unit(unit),
-        neighbours=Neighbours(neighbours),
+        neighbours=relation_named(neighbours, amount),
         epsilon=epsilon,
         delta=delta,
         owner=owner,

@@ -132,7 +132,8 @@ def calibrate_moments(  # noqa: PLR0913 - each keyword is one public number
     require_no_overflow(ONE**2, schema.row_limit)
     statistic = BoxMoments(shape_of(encoder, classes=classes), weights=() if is_pure else weights)
     bound = reach_sensitivity(statistic.sensitivity, schema.reach)
-    rounding = statistic.roundings(schema.neighbours)
+    relation = schema.reach.neighbours
+    rounding = statistic.roundings(relation)
     finest = statistic.exponent - schema.weight_bits
     floor = max(finest, schema.row_limit.bit_length() - LARGEST_BITS)
     change, unit = (bound.l1, rounding[0]) if is_pure else (bound.l2, rounding[1])
@@ -140,7 +141,7 @@ def calibrate_moments(  # noqa: PLR0913 - each keyword is one public number
         change = sum_upper(change, product_upper(2.0**floor, unit))
     calibrate = calibrate_laplace if is_pure else calibrate_gaussian
     scale = calibrate(change, amount, exponent=floor, rounding=unit)
-    return MomentNoise(statistic=statistic, neighbours=schema.neighbours, is_pure=is_pure, scale=scale)
+    return MomentNoise(statistic=statistic, neighbours=relation, is_pure=is_pure, scale=scale)
 
 
 def draw_moments(

@@ -24,7 +24,7 @@ from adumbra.privacy.conversion import (
     pure_delta_of,
     pure_to_mu,
 )
-from adumbra.relations import Neighbours, Unit, require_legal
+from adumbra.relations import Relation, Unit, relation_of, require_legal
 
 BUDGET_RANGE = (1e-9, 1e3)  # epsilon that a config or a cap may ask for
 QUOTED_RANGE = (1e-12, 1e4)  # epsilon that a sum of budgets may reach
@@ -49,7 +49,7 @@ class PrivacyGuarantee:
     """Pure epsilon or Gaussian `mu`, one of them; `delta` is where a Gaussian one is quoted."""
 
     unit: Unit
-    neighbours: Neighbours
+    neighbours: Relation  # its amount included, where it has one
     pure_epsilon: float | None = None  # "epsilon" where a guarantee is stored
     mu: float | None = None
     delta: float = 0.0
@@ -154,7 +154,7 @@ class PrivacyGuarantee:
             f"guarantee fields={sorted(map(str, fields))}: must be {', '.join(FIELDS)}",
         )
         try:
-            unit, neighbours = Unit(str(fields["unit"])), Neighbours(str(fields["neighbours"]))
+            unit, neighbours = Unit(str(fields["unit"])), relation_of(str(fields["neighbours"]))
         except ValueError as error:
             message = f"guarantee: {error}; see relations.py for the legal pairs"
             raise InvalidInput(message) from None
@@ -167,13 +167,13 @@ class PrivacyGuarantee:
         )
 
 
-def pure(epsilon: float, unit: Unit, neighbours: Neighbours) -> PrivacyGuarantee:
+def pure(epsilon: float, unit: Unit, neighbours: Relation) -> PrivacyGuarantee:
     """Pure epsilon."""
     require_budget(epsilon, 0.0)
     return PrivacyGuarantee(unit=unit, neighbours=neighbours, pure_epsilon=float(epsilon))
 
 
-def promise(epsilon: float, delta: float, unit: Unit, neighbours: Neighbours) -> PrivacyGuarantee:
+def promise(epsilon: float, delta: float, unit: Unit, neighbours: Relation) -> PrivacyGuarantee:
     """What a config's (epsilon, delta) asks for: pure at delta=0, else the largest mu that keeps it."""
     require_budget(epsilon, delta)
     if delta == 0:

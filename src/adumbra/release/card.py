@@ -78,7 +78,7 @@ def build_card(  # noqa: PLR0913 - one keyword a section; a config object would 
         },
         "unit": {
             "unit": guarantee.unit,
-            "neighbours": guarantee.neighbours,
+            "neighbours": str(guarantee.neighbours),
             "sentence": words.protects,
         },
         "setting": {

@@ -17,9 +17,10 @@ from typing import Any
 from adumbra.errors import InvalidInput
 from adumbra.numerics import figure_upper
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.relations import Neighbours
+from adumbra.relations import relation_of
+from adumbra.release.words import FIRST_FORMAT, FORMAT, FORMATS, ONE_ITEM, WORDS, Words, words_for
 
-FORMATS = FIRST_FORMAT, FORMAT = "adumbra-release/1", "adumbra-release/2"
+__all__ = ["FIRST_FORMAT", "FORMAT", "FORMATS", "ONE_ITEM", "WORDS", "Words", "words_for"]
 PAGE_DIGITS = 4
 CLOSE = 1e-9  # relative: how far another machine's last bits may move a figure that is recomputed
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -27,107 +28,6 @@ SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 Card = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
-    """One relation in words."""
-
-    protects: str
-    attacker: str
-    hides: str
-    headline: str
-
-
-WORDS = {
-    Neighbours.REPLACE_ONE: Words(
-        protects=(
-            "One whole row is protected: the release would look nearly the same had any one row been "
-            "any other. The number of rows is public."
-        ),
-        attacker=(
-            "Picture an attacker who knows every row but one, and who hesitates evenly between two "
-            "candidates for it"
-        ),
-        hides="one row replaced",
-        headline=(
-            "Torn between two equally likely candidates for one row, an attacker picks the right one"
-        ),
-    ),
-    Neighbours.ADD_REMOVE: Words(
-        protects=(
-            "One whole row is protected, its presence too: the release would look nearly the same had "
-            "any one row been left out or added. The number of rows is private."
-        ),
-        attacker=(
-            "Picture an attacker who knows every other row, and who wonders at even odds whether one "
-            "more row is in the table"
-        ),
-        hides="one row more or less",
-        headline="At even odds whether one row is in the table, an attacker is right",
-    ),
-    Neighbours.ONE_ELEMENT: Words(
-        protects=(
-            "One single value is protected: the release would look nearly the same had any one cell "
-            "held any other value within its column's bounds. A whole row, which is many values, is "
-            "protected less. The number of rows is public."
-        ),
-        attacker=(
-            "Picture an attacker who knows every value but one, and who hesitates evenly between two "
-            "candidates for it"
-        ),
-        hides="one value replaced",
-        headline=(
-            "Torn between two equally likely candidates for one value, an attacker picks the right one"
-        ),
-    ),
-    Neighbours.REPLACE_PERSON: Words(
-        protects=(
-            "One whole person is protected, with all their rows: the release would look nearly the same "
-            "had any one person been any other. Of each person at most max_rows_per_person rows are "
-            "used, or more that weigh as much. The number of rows is private. A person is all rows of "
-            "one id; people who share an id count as one person, and for one of them alone the promise "
-            "is up to twice as weak."
-        ),
-        attacker=(
-            "Picture an attacker who knows all rows of every person but one, and who hesitates evenly "
-            "between two candidates for that person, each with all their rows"
-        ),
-        hides="one person with all their rows replaced",
-        headline=(
-            "Torn between two equally likely candidates for one person with all their rows, an attacker "
-            "picks the right one"
-        ),
-    ),
-    Neighbours.ADD_REMOVE_PERSON: Words(
-        protects=(
-            "One whole person is protected, with all their rows, their presence too: the release would "
-            "look nearly the same had any one person been left out or added. Of each person at most "
-            "max_rows_per_person rows are used, or more that weigh as much. The numbers of persons and "
-            "of rows are private. A person is all rows of one id; people who share an id count as one "
-            "person, and for one of them alone the promise is up to twice as weak."
-        ),
-        attacker=(
-            "Picture an attacker who knows all rows of every other person, and who wonders at even odds "
-            "whether one more person, with all their rows, is in the table"
-        ),
-        hides="one person with all their rows more or less",
-        headline=(
-            "At even odds whether one person with all their rows is in the table, an attacker is right"
-        ),
-    ),
-}
-ONE_ITEM = Words(
-    protects=(
-        "One item of one row is protected: the release would look nearly the same had any one row held "
-        "one item more or one item less. An exchange of one item for another is two such changes, and "
-        "is protected less, as is a whole row. The number of rows is public."
-    ),
-    attacker=(
-        "Picture an attacker who knows every row except whether one of them holds one item, and who "
-        "gives that even odds"
-    ),
-    hides="one item more or less in one row",
-    headline="At even odds whether one row holds one item, an attacker is right",
-)
 OVERLAP_GAUSSIAN = (
     "Telling this table from a neighbour of it, by anything in this release, is at least as hard as "
     "telling which of these two curves one draw came from. They are {mu} standard deviations apart."
@@ -142,13 +42,6 @@ ATTACK = (
 )
 
 
-def words_for(neighbours: Neighbours, *, item_sets: bool, release_format: str = FORMAT) -> Words:
-    """The words of a relation; format 1 had those of tables for item sets."""
-    if neighbours is Neighbours.ONE_ELEMENT and item_sets and release_format != FIRST_FORMAT:
-        return ONE_ITEM
-    return WORDS[neighbours]
-
-
 def holds_item_sets(schema: Mapping[str, object]) -> bool:
     """Whether a card's schema declares rows that are sets of items."""
     return isinstance(schema.get("items"), Mapping)
@@ -157,7 +50,7 @@ def holds_item_sets(schema: Mapping[str, object]) -> bool:
 def card_words(card: Card) -> Words:
     """The words that belong to a card, by its format."""
     return words_for(
-        Neighbours(card["unit"]["neighbours"]),
+        relation_of(card["unit"]["neighbours"]),
         item_sets=holds_item_sets(card["public_inputs"]["schema"]),
         release_format=card["format"],
     )
@@ -273,7 +166,8 @@ def card_faults(card: Card) -> list[str]:
         guarantee = PrivacyGuarantee.from_dict(card["guarantee"]["value"])
     except (InvalidInput, ValueError, TypeError, KeyError, AttributeError):
         return ["card.json at guarantee/value: is not a guarantee"]
-    if (guarantee.unit, guarantee.neighbours) != (card["unit"]["unit"], card["unit"]["neighbours"]):
+    named = (card["unit"]["unit"], card["unit"]["neighbours"])
+    if (str(guarantee.unit), str(guarantee.neighbours)) != named:
         return ["card.json: its guarantee is for another unit or relation than the card names"]
     words, said = card_words(card), card["guarantee"]
     quoted, attacker = said["quoted"], said["attacker"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adumbra.errors import InvalidInput
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Unit, relation_of
 from adumbra.schema.schema import (
     Column,
     Derived,
@@ -26,7 +26,7 @@ def schema_of(facts: Mapping[str, Any]) -> Schema:
         return Schema(
             columns=tuple(_column(one) for one in facts["columns"]),
             unit=Unit(facts["unit"]),
-            neighbours=Neighbours(facts["neighbours"]),
+            neighbours=relation_of(facts["neighbours"]),
             items=ItemSpec(**facts["items"]) if "items" in facts else None,
             patterns=tuple(
                 Pattern(match=one["match"], at=one["at"], template=_column(one["template"]))

@@ -25,7 +25,7 @@ NEW = ("rules", "derived")  # of the second format
 PERSON = ("person", "max_rows_per_person", "bound", "no_person", "ids")  # as well
 _FIELDS = {
     "": ("format", "table", "columns", "groups", "items", "constraints", *NEW),
-    "table": ("unit", "neighbours", "rows", "max_rows", "label", "declared_by", *CSV, *PERSON),
+    "table": ("unit", "neighbours", "amount", "rows", "max_rows", "label", "declared_by", *CSV, *PERSON),
     "columns": ("name", *_COLUMN_FIELDS),
     "groups": ("match", "names", *_COLUMN_FIELDS),
     "constraints": ("lower", "upper"),
@@ -37,7 +37,8 @@ _MEANINGS = {
     "kind": "number, integer, date, datetime, category, ordinal or boolean",
     "unit": "row, element or person, whose change is hidden",
     "neighbours": "replace-one, add-remove or one-element (of persons replace-person or "
-    "add-remove-person), which two tables must look alike",
+    "add-remove-person; of small changes cell-moves or row-moves), which two tables must look alike",
+    "amount": "how far one cell (cell-moves) or one row in L2 (row-moves) moves, in the columns' units",
     "person": "the name of the column that holds the ids of persons",
     "max_rows_per_person": "how many rows of one person are used",
     "lower": "the lowest value that is publicly possible",

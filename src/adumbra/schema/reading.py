@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from adumbra.errors import InvalidInput, SchemaError
-from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
+from adumbra.relations import LEGAL_PAIRS, Moved, Moves, Neighbours, Relation, Unit
 from adumbra.schema.fields import NEW, PERSON, Table
 from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Derived, Rule
@@ -60,6 +60,7 @@ def parse_schema(text: str, filename: str) -> Schema:
     form = top.get("format", str, needed=True)
     templates = [one.template for one in patterns]
     newer = dict.fromkeys(one.newer_field for one in (*columns, *templates))
+    newer |= {"amount": None} if isinstance(declared.neighbours, Moves) else {}
     for name in ("person", "delimiter", "encoding"):
         newer |= {name: None} if getattr(declared, name) is not None else {}
     _check_format(top, form, [name for name in newer if name])
@@ -142,19 +143,17 @@ def _read_table(top: Table, names: list[str], *, is_open: bool) -> tuple[TableDe
         if "table" not in top.values:
             top.fault("table", "[table] is absent; declare unit and neighbours in it")
         table = Table({"unit": "row", "neighbours": "replace-one"}, ("table",), top.faults)
-    unit, neighbours = table.choice("unit", Unit), table.choice("neighbours", Neighbours)
-    if unit is None or neighbours is None:
-        legal = [
-            pair for pair in LEGAL_PAIRS if unit in (None, pair[0]) and neighbours in (None, pair[1])
-        ]
-        unit, neighbours = legal[0]
+    unit, word = table.choice("unit", Unit), table.choice("neighbours", _relation_word)
+    if unit is None or word is None:
+        legal = [pair for pair in LEGAL_PAIRS if unit in (None, pair[0]) and word in (None, pair[1])]
+        unit, word = legal[0]
     max_rows = table.get("max_rows", int)
     declared = TableDeclaration(
         names=tuple(names),
         is_open=is_open,
         has_items="items" in top.values,
         unit=unit,
-        neighbours=neighbours,
+        neighbours=_read_relation(table, word),
         label=table.get("label", str),
         rows=table.get("rows", int),
         max_rows=MAX_ROWS if max_rows is None else max_rows,
@@ -164,6 +163,26 @@ def _read_table(top: Table, names: list[str], *, is_open: bool) -> tuple[TableDe
         person=_read_person(table),
     )
     return declared, table.get("declared_by", str) or ""
+
+
+def _relation_word(word: str) -> Neighbours | Moved:
+    return Moved(word) if word in tuple(Moved) else Neighbours(word)
+
+
+def _read_relation(table: Table, word: Neighbours | Moved) -> Relation:
+    """The relation, with its amount where it has one; a legal amount stands in for a wrong one."""
+    if isinstance(word, Neighbours):
+        if "amount" in table.values:
+            table.fault(
+                "amount", f"amount: {word} has none; remove it, or declare cell-moves or row-moves"
+            )
+        return word
+    amount = table.get("amount", float, needed=True)
+    try:
+        return Moves(word, 1.0 if amount is None else amount)
+    except InvalidInput as problem:
+        table.fault("amount", str(problem))
+        return Moves(word, 1.0)
 
 
 def _read_person(table: Table) -> PersonSpec | None:

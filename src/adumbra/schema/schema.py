@@ -15,7 +15,7 @@ from pathlib import Path
 import rfc8785
 
 from adumbra.errors import InvalidInput, Unsupported, require
-from adumbra.relations import Neighbours, Reach, Unit
+from adumbra.relations import Moves, Neighbours, Reach, Relation, Unit
 from adumbra.schema.column import Column
 from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Bound, Derived, Rule, bind
@@ -85,7 +85,7 @@ class Schema:
 
     columns: tuple[Column, ...] = ()
     unit: Unit
-    neighbours: Neighbours
+    neighbours: Relation
     label: str | None = None
     rows: int | None = None
     max_rows: int = MAX_ROWS
@@ -146,7 +146,12 @@ class Schema:
 
     @property
     def reach(self) -> Reach:
-        """How far one unit reaches into a sum over rows."""
+        """How far one unit reaches into a sum over rows; refuses what no sum has a proof for."""
+        if isinstance(self.neighbours, Moves):
+            raise Unsupported(
+                f"neighbours={self.neighbours}: has a proof for dppro and jl-laplace alone; use one of "
+                "them, or declare another relation"
+            )
         return Reach(self.neighbours, 1 if self.person is None else self.person.max_rows)
 
     def expand(self, data_names: Sequence[str]) -> "Schema":
@@ -258,7 +263,8 @@ class Schema:
         templates = (pattern.template for pattern in self.patterns)
         newer_columns = any(column.newer_field for column in (*self.columns, *templates))
         newer_columns = newer_columns or bool(self.delimiter or self.encoding)
-        newer = self.rules or self.derived or self.person or newer_columns
+        moves = isinstance(self.neighbours, Moves)
+        newer = self.rules or self.derived or self.person or newer_columns or moves
         return FORMAT if newer else FIRST_FORMAT
 
     def digest(self) -> str:
@@ -295,7 +301,7 @@ class Schema:
         upper: float | Sequence[float],
         *,
         unit: Unit = Unit.ROW,
-        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        neighbours: Relation = Neighbours.REPLACE_ONE,
         names: Sequence[str] | None = None,
         rows: int | None = None,
     ) -> "Schema":

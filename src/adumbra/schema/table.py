@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from adumbra.relations import LEGAL_PAIRS, Neighbours, Unit
+from adumbra.relations import LEGAL_PAIRS, Moves, Relation, Unit, is_legal
 from adumbra.schema.rules import MAX_ROWS, Fault, PersonSpec, doubled
 
 DELIMITERS = (",", ";", "\t", "|", ":", "^", "~")  # no blank: a lone CR reads as one
@@ -21,7 +21,7 @@ class TableDeclaration:
     encoding: str | None = None  # of CSV files; else UTF-8
     has_items: bool
     unit: Unit
-    neighbours: Neighbours
+    neighbours: Relation
     label: str | None
     rows: int | None
     max_rows: int
@@ -29,12 +29,15 @@ class TableDeclaration:
     def faults(self) -> list[Fault]:
         """Every rule that the table breaks."""
         found: list[Fault] = []
-        if (self.unit, self.neighbours) not in LEGAL_PAIRS:
+        if not is_legal(self.unit, self.neighbours):
             legal = ", ".join(f"{u}/{r}" for u, r in LEGAL_PAIRS)
             message = (
                 f"neighbours={self.neighbours}: not legal with unit={self.unit}; use one of {legal}"
             )
             found.append(("neighbours", message))
+        if isinstance(self.neighbours, Moves) and self.has_items:
+            rule = "item sets have no cells that move; declare one-element or replace-one"
+            found.append(("neighbours", f"neighbours={self.neighbours}: {rule}"))
         filled = bool(self.names) or self.is_open
         doubles = doubled(self.names)
         if doubles:

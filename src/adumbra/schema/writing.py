@@ -8,6 +8,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
+from adumbra.relations import Moves, word_of
 from adumbra.schema.fields import TODO
 from adumbra.schema.schema import FORMAT, Schema
 from adumbra.schema.suspects import suspect
@@ -51,7 +52,9 @@ _HEAD = """\
 
 def write_schema(schema: Schema) -> str:
     """The schema file; neighbouring columns that differ only by name become one group."""
-    table: Fields = {"unit": str(schema.unit), "neighbours": str(schema.neighbours)}
+    relation = schema.neighbours
+    table: Fields = {"unit": str(schema.unit), "neighbours": str(word_of(relation))}
+    table |= {"amount": relation.amount} if isinstance(relation, Moves) else {}
     optional = {"rows": schema.rows, "label": schema.label, "declared_by": schema.declared_by or None}
     table |= {name: value for name, value in optional.items() if value is not None}
     table["max_rows"] = schema.max_rows

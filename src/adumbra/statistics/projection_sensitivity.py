@@ -66,7 +66,7 @@ def l1_ball_sensitivity(matrix: ProjectionMatrix, radius: float) -> Sensitivity:
 
 def l2_ball_l1(matrix: ProjectionMatrix, radius: float) -> float:
     """Exact L1 change under |v|_2 <= radius b: max_v |v R|_1 = max_s max_v v R s = b max_s |R s|_2."""
-    return _real(matrix, float(_positive(radius)), _largest_signed_l2(matrix.units))
+    return _real(matrix, float(_positive(radius)), largest_signed_l2(matrix.units))
 
 
 def l2_ball_l1_upper(matrix: ProjectionMatrix, radius: float) -> float:
@@ -76,7 +76,7 @@ def l2_ball_l1_upper(matrix: ProjectionMatrix, radius: float) -> float:
 
 def l2_ball_l2(matrix: ProjectionMatrix, radius: float) -> float:
     """L2 change under |v|_2 <= radius: the spectral norm, proven by a Cholesky factor."""
-    return _real(matrix, float(_positive(radius)), _operator_norm(matrix.units))
+    return _real(matrix, float(_positive(radius)), operator_norm(matrix.units))
 
 
 def smallest_l2_ball_l1(matrix: ProjectionMatrix, radius: float) -> float:
@@ -99,7 +99,7 @@ def box_l1_upper(matrix: ProjectionMatrix, widths: Array) -> float:
 
 def box_l2(matrix: ProjectionMatrix, widths: Array) -> float:
     """Exact L2 change when every column j may move by w_j: a convex function peaks at a corner."""
-    return _real(matrix, 1.0, _largest_signed_l2(_weighted(matrix, widths).T))
+    return _real(matrix, 1.0, largest_signed_l2(_weighted(matrix, widths).T))
 
 
 def box_l2_upper(matrix: ProjectionMatrix, widths: Array) -> float:
@@ -129,7 +129,7 @@ def _farthest(units: Ints) -> tuple[int, int]:
     return l1, l2
 
 
-def _largest_signed_l2(a: Array) -> float:
+def largest_signed_l2(a: Array) -> float:
     """Find max over s in {+-1}^k of |A s|_2, rounded up: the signs of two halves meet in one product."""
     rows, k = a.shape
     _require_enumerable(k, 2**k)
@@ -157,7 +157,7 @@ def _largest_signed_l1(a: Array) -> float:
     return round_up(best + 2.0 * (rows + k + 4) * _EPS * float(np.sum(np.abs(a))))
 
 
-def _operator_norm(a: Array) -> float:
+def operator_norm(a: Array) -> float:
     """The spectral norm, rounded up: t I - A^T A has a Cholesky factor, so no eigenvalue passes t."""
     tall = a if a.shape[1] <= a.shape[0] else a.T
     rows, k = tall.shape

@@ -16,7 +16,7 @@ DPPRO = Method(
     words=words,
     purpose="every row, projected, with Gaussian noise: distances, neighbours and clusters of rows",
     data="tables and item sets",
-    neighbours="replace-one or one-element",
+    neighbours="replace-one or one-element; of numbers cell-moves or row-moves",
 )
 JL_LAPLACE = Method(
     name=plan.JL_LAPLACE,
@@ -27,7 +27,7 @@ JL_LAPLACE = Method(
     words=words,
     purpose="the same with Laplace noise, for a pure guarantee",
     data="tables and item sets",
-    neighbours="replace-one or one-element",
+    neighbours="replace-one or one-element; of numbers cell-moves or row-moves",
 )
 
 __all__ = ["DPPRO", "JL_LAPLACE", "DPProConfig", "JLLaplaceConfig"]

@@ -21,7 +21,7 @@ from scipy.integrate import quad
 
 from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder
-from adumbra.errors import require
+from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_laplace
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
@@ -79,6 +79,11 @@ class Label:
 
 def settle_label(config: AnyConfig, space: RowSpace) -> Label | None:
     """How the label leaves; None where it does not, or where there is none."""
+    if config.label == "randomised" and space.spans:
+        raise Unsupported(
+            f"label=randomised with neighbours={space.neighbours}: a class does not move by an amount; "
+            "leave the label out, or release it as it is with label=public if it is known anyhow"
+        )
     if config.label != "randomised" or space.unit is Unit.ELEMENT:
         case = "with unit=element: label and features cost their maximum"
         idle = case if config.label == "randomised" else f"with label={config.label}"

@@ -4,13 +4,13 @@
                 element   X R + Gaussian noise                 L2 max_j |R_j|, of the drawn matrix
     JL          row       clip(X R / B, r) + Laplace noise     L1 2 r sqrt(k); unclipped 2 max_s |R s|_2
                 element   X R + Laplace noise                  L1 max_j |R_j|_1, of the drawn matrix
+    both        moves     X R + noise                          statistics/move_sensitivity.py
 
 Proof       dppro.proof.md, of `calibrate_gaussian_rows`; jl_laplace.proof.md, of
             `calibrate_laplace_rows` and `secret_projection`.
 """
 
 import hashlib
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +49,12 @@ from adumbra.mechanisms.projection.rows import (
     row_space,
     size_of,
 )
+from adumbra.mechanisms.projection.sensitivity import (
+    moves_notes,
+    rescaled,
+    unclipped_sensitivity,
+    unprojected,
+)
 from adumbra.mechanisms.sizes import Size
 from adumbra.numerics import sqrt_upper
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw, gaussian_law, laplace_law
@@ -59,7 +65,6 @@ from adumbra.relations import Unit
 from adumbra.schema.schema import Schema
 from adumbra.statistics.projection_sensitivity import (
     clipped_sensitivity,
-    element_sensitivity,
     smallest_l2_ball_l1,
 )
 
@@ -98,8 +103,9 @@ def refuse_idle_options(
     whole = matrix.n_components == matrix.n_features
     if matrix.family == "identity" or (matrix.family == "haar" and whole):
         idle["clip_tail"] = f"with family={matrix.family}, n_components={matrix.n_components}"
-    if space.unit is Unit.ELEMENT:
-        idle["clip_tail"] = "with unit=element: nothing is clipped"
+    if not space.clips_rows:
+        case = f"neighbours={space.neighbours}" if space.spans else "unit=element"
+        idle["clip_tail"] = f"with {case}: nothing is clipped"
     if matrix.family == "identity" and isinstance(config, DPProConfig):
         idle["matrix_seed"] = "with family=identity"
     refuse_idle(config, idle)
@@ -132,12 +138,12 @@ def calibrate_gaussian_rows(
     """
     mu, rounding = row_amount(config, space.unit), sqrt_upper(config.n_components)
     largest = space.largest(matrix)
-    if space.unit is Unit.ROW:
+    if space.clips_rows:
         radius = clip_of(config, space, matrix)
         l2 = clipped_sensitivity(radius, config.n_components).l2
         grid = clip_exponent(radius)
         return calibrate_gaussian(l2, mu, exponent=grid, rounding=rounding, bits=CLIPPED_BITS)
-    l2 = element_sensitivity(matrix, groups=space.groups).l2
+    l2 = unclipped_sensitivity(space, matrix).l2
     return calibrate_gaussian(
         l2,
         mu,
@@ -159,7 +165,7 @@ def settle_dppro(config: DPProConfig, schema: Schema) -> Settled[DPProConfig, DP
         space=space,
         matrix=matrix,
         noise=noise,
-        radius=clip_of(config, space, matrix) if space.unit is Unit.ROW else None,
+        radius=clip_of(config, space, matrix) if space.clips_rows else None,
         label=settle_label(config, space),
         model=distance_model(
             space, matrix, gaussian_law(noise.scale, 2.0**noise.exponent), config.nonzeros
@@ -176,14 +182,12 @@ def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts, size: Si
     mu = row_amount(config, space.unit)
 
     def law(k: int) -> NoiseLaw:
-        if space.unit is Unit.ELEMENT:
-            return model.noise
+        if not space.clips_rows:
+            return rescaled(model.noise, matrix, space, k)
         radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
         return gaussian_law(gaussian_sigma(2.0 * radius, mu), 0.0)
 
-    # Without a projection a cell moves 1, a category sqrt(2), a row 2.
-    unprojected = 2.0 if space.unit is Unit.ROW else math.sqrt(2.0) if space.groups else 1.0
-    whole = gaussian_law(gaussian_sigma(unprojected, mu), 0.0)
+    whole = gaussian_law(gaussian_sigma(unprojected(space).l2, mu), 0.0)
     told = forecast(
         model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
     )
@@ -193,7 +197,7 @@ def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts, size: Si
         purposes=(PURPOSE, *label_purposes(parts.label)),
         noise=(noise_entry(parts.noise, "gaussian"), *label_entries(parts.label)),
         expected=told.expected,
-        notes=(*label_notes(schema, parts.label), *told.notes),
+        notes=(*moves_notes(space), *label_notes(schema, parts.label), *told.notes),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
         size=size,
     )
@@ -245,8 +249,8 @@ def calibrate_laplace_rows(
     """
     k, largest = config.n_components, space.largest(matrix)
     epsilon = row_amount(config, space.unit)
-    if space.unit is Unit.ELEMENT:
-        l1 = element_sensitivity(matrix, groups=space.groups).l1
+    if not space.clips_rows:
+        l1 = unclipped_sensitivity(space, matrix).l1
         return LaplaceNoise(calibrated=_unclipped(epsilon, matrix, l1, largest), radius=None)
     radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
     clipped, free = clipped_sensitivity(radius, k).l1, smallest_l2_ball_l1(matrix, 2.0)
@@ -296,18 +300,17 @@ def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts, si
         if noise.radius is not None:
             radius = clip_radius(matrix.family, space.width, k, config.clip_tail)
             return laplace_law(clipped_sensitivity(radius, k).l1 / epsilon, 2.0**-60)
+        if space.spans and space.unit is Unit.ROW:
+            return rescaled(model.noise, matrix, space, k, norm=1)
         steady = matrix.family in ("sparse", "identity")
         return laplace_law(here if steady else here * (k / config.n_components) ** 0.5, 2.0**-60)
 
-    # Without a projection a cell moves 1 in L1, a category 2, a row 2 sqrt(d).
-    unprojected = (
-        2.0 * math.sqrt(space.width) if space.unit is Unit.ROW else 2.0 if space.groups else 1.0
-    )
-    whole = laplace_law(unprojected / epsilon, 2.0**-60)
+    whole = laplace_law(unprojected(space).l1 / epsilon, 2.0**-60)
     told = forecast(
         model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
     )
-    settled = noise.radius is not None or (matrix.family in STEADY and not space.groups)
+    steady = matrix.family in STEADY and not space.groups and len(set(space.spans)) <= 1
+    settled = noise.radius is not None or (steady and not (space.spans and space.unit is Unit.ROW))
     doubt = (
         ()
         if settled
@@ -319,7 +322,7 @@ def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts, si
         purposes=(MATRIX, PURPOSE, *label_purposes(parts.label)),
         noise=(noise_entry(noise.calibrated, "laplace"), *label_entries(parts.label)),
         expected=told.expected,
-        notes=(*label_notes(schema, parts.label), *told.notes, *doubt),
+        notes=(*moves_notes(space), *label_notes(schema, parts.label), *told.notes, *doubt),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
         size=size,
     )

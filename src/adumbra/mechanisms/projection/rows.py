@@ -2,6 +2,7 @@
 
     row       x <- encoded row / row_norm, inside the unit ball;   y = clip(x R, r)
     element   x <- encoded row, every cell in a range of width 1;  y = x R, nothing clipped
+    moves     as element, for one cell or one row that moves by at most a declared amount
 
 A boolean and a category of two levels are one coordinate, -1/2 or 1/2, as a number is.
 
@@ -43,9 +44,9 @@ from adumbra.numerics import (
 )
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw
 from adumbra.privacy.handover import KeyedRows
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Moves, Neighbours, Relation, Unit
 from adumbra.release.storage import TableStream
-from adumbra.schema.schema import Schema
+from adumbra.schema.schema import Kind, Schema
 
 PURPOSE = "rows"  # of the noise of both, a key for each block of 4,096 rows
 EXACT_EXPONENT = -(ROW_BITS + MATRIX_BITS)  # x R is exact on this grid
@@ -62,13 +63,19 @@ class RowSpace:
     """The public shape of the rows that are projected."""
 
     unit: Unit
-    neighbours: Neighbours
+    neighbours: Relation
     width: int  # d
     norm: float  # the length of one released unit
     groups: tuple[slice, ...]  # one-hot groups of three levels and more, among the projected columns
     kept: tuple[int, ...]  # the encoded columns that are projected: of two levels the second alone
     halves: tuple[int, ...]  # where those of two levels stand among the projected columns
+    spans: tuple[float, ...]  # of relations with an amount: upper - lower of each projected column
     encoder: Encoder | None = field(repr=False)  # None: item sets
+
+    @property
+    def clips_rows(self) -> bool:
+        """Whether rows are shortened; else every cell is bounded by itself, and no other moves it."""
+        return self.neighbours is Neighbours.REPLACE_ONE
 
     @property
     def names(self) -> list[str]:
@@ -78,8 +85,7 @@ class RowSpace:
     def exact(self, batch: AnyBatch, matrix: ProjectionMatrix) -> Array:
         """Rows of a block times the matrix, exactly: integers on 2**EXACT_EXPONENT of `norm`."""
         if isinstance(batch, SetBatch):
-            by_row = self.unit is Unit.ROW
-            sets = bound_sets(batch, self.norm) if by_row else bound_set_elements(batch)
+            sets = bound_sets(batch, self.norm) if self.clips_rows else bound_set_elements(batch)
             return project_sets(sets, matrix)
         if self.encoder is None:
             raise InvalidInput("a table where the schema declares item sets: check the source")
@@ -91,7 +97,7 @@ class RowSpace:
         if self.halves:  # 0 or 1 becomes -1/2 or 1/2
             encoded = encoded[:, self.kept]
             encoded[:, self.halves] -= 0.5
-        if self.unit is Unit.ROW:
+        if self.clips_rows:
             return project(bound_rows(encoded, self.norm, owned=True), matrix)
         for group in self.groups:  # 0 or 1 becomes -1/2 or 1/2: every cell of a table has the range 1
             encoded[:, group] -= 0.5
@@ -124,26 +130,44 @@ def row_space(schema: Schema, row_norm: float | None) -> RowSpace:
         raise Unsupported(
             "neighbours=add-remove: a row-by-row release shows the number of rows; declare replace-one"
         )
-    if schema.unit is Unit.ELEMENT and row_norm is not None:
+    clips = schema.neighbours is Neighbours.REPLACE_ONE
+    if not clips and row_norm is not None:
         raise Unsupported(
-            f"row_norm={row_norm} with unit=element: shortening a row moves its other cells when one "
-            "changes, so one element would count as many; leave row_norm out, or declare unit='row'"
+            f"row_norm={row_norm} with neighbours={schema.neighbours}: shortening a row moves its other "
+            "cells when one changes, so one change would count as many; leave row_norm out, or declare "
+            "unit='row' with replace-one"
         )
     schema.require_closed()
     schema.require_filled("a projection")
     encoder = Encoder(schema) if schema.items is None else None
+    spans = _spans(schema, encoder)
     kept, halves, groups = _columns(encoder)
     width = len(kept) if encoder is not None else schema.width
     return RowSpace(
         unit=schema.unit,
         neighbours=schema.neighbours,
         width=width,
-        norm=1.0 if schema.unit is Unit.ELEMENT else _row_norm(width, groups, encoder, row_norm),
+        norm=_row_norm(width, groups, encoder, row_norm) if clips else 1.0,
         groups=groups,
         kept=kept,
         halves=halves,
+        spans=spans,
         encoder=encoder,
     )
+
+
+def _spans(schema: Schema, encoder: Encoder | None) -> tuple[float, ...]:
+    """The width of each column where the relation has an amount; only numbers have units to move in."""
+    if not isinstance(schema.neighbours, Moves) or encoder is None:
+        return ()
+    for column in encoder.features:
+        if column.kind not in (Kind.NUMBER, Kind.INTEGER):
+            raise Unsupported(
+                f"column {column.name!r}, kind={column.kind}: does not move by an amount, as "
+                f"neighbours={schema.neighbours} asks; declare it a number (true or false as an integer "
+                "from 0 to 1), leave it out, or declare one-element"
+            )
+    return tuple(column.limits[1] - column.limits[0] for column in encoder.features)
 
 
 def _columns(

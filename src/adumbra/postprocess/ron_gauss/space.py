@@ -44,7 +44,7 @@ class Space:
     @property
     def neighbours(self) -> Neighbours:
         """The schema's relation."""
-        return self.layout.schema.neighbours
+        return self.layout.schema.reach.neighbours
 
     @property
     def reach(self) -> Reach:

@@ -28,7 +28,7 @@ from adumbra.privacy.ledger.values import (
     shown,
     spent_epsilon,
 )
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Unit, relation_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _account(row: RowMapping) -> Account:
     population = Population(
         name=row["name"],
         unit=Unit(row["unit"]),
-        neighbours=Neighbours(row["neighbours"]),
+        neighbours=relation_of(row["neighbours"]),
         epsilon=float(row["epsilon"]),
         delta=float(row["delta"]),
         owner=row["owner"],

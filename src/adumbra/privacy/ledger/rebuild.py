@@ -14,7 +14,7 @@ from adumbra.errors import require
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger.chain import canonical
 from adumbra.privacy.ledger.values import Population, cap, cost
-from adumbra.relations import Neighbours, Unit
+from adumbra.relations import Unit, relation_of
 
 Event = Mapping[str, Any]
 
@@ -99,7 +99,7 @@ class Book:
         return Population(
             name=name,
             unit=Unit(row["unit"]),
-            neighbours=Neighbours(row["neighbours"]),
+            neighbours=relation_of(row["neighbours"]),
             epsilon=float(row["epsilon"]),
             delta=float(row["delta"]),
         )
@@ -120,7 +120,7 @@ class Book:
         names = self._above(population)
         people = self.populations[population]
         require(
-            (guarantee.unit, guarantee.neighbours) == (people["unit"], people["neighbours"]),
+            (str(guarantee.unit), str(guarantee.neighbours)) == (people["unit"], people["neighbours"]),
             "unlike guarantee",
         )
         require(sorted(event["charges"]) == sorted(names), "not every ancestor was charged")

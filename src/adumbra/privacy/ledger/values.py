@@ -22,7 +22,7 @@ from scipy.special import log_ndtr
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.privacy.conversion import epsilon_of
 from adumbra.privacy.guarantee import BUDGET_RANGE, PrivacyGuarantee, promise, require_budget
-from adumbra.relations import Neighbours, Unit, require_legal
+from adumbra.relations import Neighbours, Relation, Unit, require_legal
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -71,7 +71,7 @@ class Population:
 
     name: str
     unit: Unit
-    neighbours: Neighbours
+    neighbours: Relation
     epsilon: float
     delta: float = 1e-6
     owner: str = ""

@@ -49,7 +49,7 @@ def test_a_config_is_valid_once_built(options, message):
 
 def test_row_clipping_of_elements_is_refused_with_the_reason():
     with pytest.raises(
-        Unsupported, match=r"row_norm=2\.0 with unit=element: shortening a row moves its other cells"
+        Unsupported, match=r"row_norm=2\.0 with neighbours=one-element: shortening a row moves its other"
     ):
         workflow.plan(config(row_norm=2.0), numbers(30, "element"))
 
