@@ -258,10 +258,12 @@ def test_scores_of_others_and_their_crashes_are_shown(place):
     """SDMetrics is optional; what its branch makes is shown whether it is installed or not."""
     facts = ad.evaluate(place / "members.parquet", [place / "good", place / "poor"], rows=100).to_dict()
     scores = [{"Overall": 0.875, "Column Shapes": 0.75}, {"error": "SDMetrics stopped with KeyError"}]
-    judged = {"version": "0.25.0", "scores": scores, "why": ""}
+    note = "SDMetrics judged 30 of 200 columns, evenly spaced"
+    judged = {"version": "0.25.0", "scores": scores, "note": note, "why": ""}
     page = Page(ad.Evaluation(facts={**facts, "sdmetrics": judged}).to_html())
     assert re.search(r"SDMetrics 0.25.0: Overall ?1 is best ?– ?0.875 ?– ?–", page.text)
     assert "SDMetrics stopped with KeyError on poor." in page.text
+    assert note in page.text
 
 
 def test_a_notebook_shows_the_first_table_escaped(place):

@@ -87,7 +87,7 @@ class PairCells:
         gap = np.abs(left - right).astype(np.float64)
         blocks = np.add.reduceat(np.add.reduceat(gap, self.starts, axis=0), self.starts, axis=1) / 2.0
         np.fill_diagonal(blocks, np.nan)
-        return np.asarray(blocks)
+        return np.minimum(blocks, 1.0)  # shares in single precision add to a little more
 
 
 def _edges(column: Column, real: Array) -> Array:

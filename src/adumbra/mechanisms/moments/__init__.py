@@ -9,7 +9,7 @@ WORDS = {
     "data": SYNTHETIC,
     "marginals": "Noisy histograms of all columns (of categories by class), then of the classes.",
     "lengths": "Noisy counts of rows by their length, once they are centred and scaled.",
-    "radius": "The length to which longer rows were shortened; chosen from `lengths`.",
+    "radius": "The length to which longer rows were shortened; chosen from the counts of lengths.",
     "gram": "Noisy sums of products of encoded columns and classes (upper triangle).",
     "chosen": "One line per measured table: its batch, then its columns by number (-1: only two).",
     "tables": "Noisy counts of the measured tables, one after the other; the last column runs fastest.",
