@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import adumbra as ad
@@ -79,6 +80,61 @@ def test_the_noise_is_that_of_the_card(folder):
 def test_a_method_without_sums_says_what_would_answer(folder):
     with pytest.raises(Unsupported, match=r"method=dppro: .* by answers or moments or lda would answer"):
         ad.load(folder / "dppro").mean("age")
+
+
+def test_projected_rows_answer_distances(folder):
+    release = ad.load(folder / "dppro")
+    answer = release.distance(3, 7)
+    assert answer == release.ask("distance 3 and 7")
+    assert 0 <= answer.interval[0] <= answer.value <= answer.interval[1]
+    assert any("projection" in note for note in answer.notes)
+    assert release.count().interval == (4000.0, 4000.0)
+    for left, right, said in ((3, 3, "two rows"), (3, 4000, "rows 0 to 3999")):
+        with pytest.raises(InvalidInput, match=said):
+            release.distance(left, right)
+    with pytest.raises(Unsupported, match="no sample"):
+        release.ask("distance 3 and 7", population=True)
+    with pytest.raises(Unsupported, match="by dppro or jl-laplace would answer"):
+        ad.load(folder / "lda").distance(3, 7)
+    for words in ("mean age", "variance age", "median age", "share smoker=yes", "count smoker=yes",
+                  "crosstab job by risk", "compare age by risk", "correlation age and income",
+                  "regress income ~ age", "components 2"):  # fmt: skip
+        with pytest.raises(Unsupported, match=r"method=dppro: .* would answer"):
+            release.ask(words)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_counts_of_all_items_answer_and_picked_ones_do_not(tmp_path, delta):
+    """The limit is 15 deviations of a Laplace law, passed less than once in 1e9."""
+    rng = np.random.default_rng(2)
+    baskets = [[0, 1, *rng.choice(np.arange(2, 20), 2, replace=False).tolist()] for _ in range(3000)]
+    table = pa.table({"items": pa.array(baskets, pa.list_(pa.int64()))})
+    schema = ad.Schema.parse(
+        'format = "adumbra-schema/1"\n[table]\nunit = "row"\nneighbours = "replace-one"\n'
+        '[items]\ncolumn = "items"\nuniverse = 20\n'
+    )
+    with ad.create_ledger(tmp_path / "ledger.db") as book:
+        book.register(ad.Population("p", schema.unit, schema.neighbours, epsilon=9.0, delta=1e-4))
+        pay = {"schema": schema, "ledger": book, "population": "p"}
+        common = {"epsilon": 1.0, "delta": delta, "k": 3, "algorithm": "frefirst", "length": 4}
+        whole = ad.release(table, ad.TopKConfig(**common, all_counts=True), **pay, out=tmp_path / "a")
+        picked = ad.release(table, ad.TopKConfig(**common), **pay, out=tmp_path / "b")
+    answer = whole.count("item=1")
+    assert answer == ad.load(tmp_path / "a").ask("count item=1")
+    assert abs(answer.value - 3000) < 15 * answer.std_error
+    assert whole.share("item=1").value == pytest.approx(min(answer.value / 3000, 1.0))
+    assert "at most 4 of its items" in answer.notes[0]
+    assert whole.count("item=1", population=True).sampling > 0 == answer.sampling
+    with pytest.raises(Unsupported, match="all_counts=true"):
+        picked.count("item=1")
+    with pytest.raises(InvalidInput, match="is not in this release"):
+        whole.count("item=77")
+    with pytest.raises(InvalidInput, match="one at a time"):
+        whole.count("item=1 and item=2")
+    with pytest.raises(Unsupported, match=r"method=top-k: .* would answer"):
+        whole.mean("item")
+    with pytest.raises(InvalidInput, match="averaged"):
+        ad.combine([whole, whole])
 
 
 @pytest.mark.parametrize("name", ["lda", "lda-pure", "pca"])

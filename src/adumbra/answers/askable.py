@@ -7,7 +7,8 @@ from pathlib import Path
 from adumbra.answers.asking import Answers, ask
 from adumbra.answers.conditions import Where, read_where
 from adumbra.answers.estimate import Answer, Asked, Estimate
-from adumbra.answers.reading import read_histograms
+from adumbra.answers.others import distance, read_others
+from adumbra.answers.reading import MARGINALS, read_histograms
 from adumbra.answers.reading_moments import CAPS, SUMS, read_capped, read_moments
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.attestation.trust import Trust
@@ -98,6 +99,10 @@ class Asking:
         """Variances along the k leading directions."""
         return self._answers().principal_components(k, Asked(level=level))
 
+    def distance(self, left: int, right: int, *, level: float = 0.95) -> Estimate:
+        """The squared distance of two rows of a projected release, by their numbers from 0."""
+        return distance(self._answers(), left, right, Asked(level=level))
+
     def ask(self, question: str, *, level: float = 0.95, population: bool = False) -> Answer:
         """The answer to a question in words, as the command line takes it: ``"mean age"``."""
         return ask(self._answers(), question, Asked(level=level, population=population))
@@ -141,7 +146,10 @@ def read_answers(releases: Sequence[Release]) -> Answers:
     (has_sums, has_caps), *_ = kinds
     if has_sums and has_caps:
         return read_capped(*releases)
-    return read_moments(*releases) if has_sums else read_histograms(*releases)
+    if has_sums:
+        return read_moments(*releases)
+    counted = all(MARGINALS in release.arrays for release in releases)
+    return read_histograms(*releases) if counted else read_others(*releases)
 
 
 def combine(releases: Sequence[Release]) -> CombinedReleases:

@@ -5,7 +5,7 @@ median COLUMN [where CONDITIONS]             quantile Q of COLUMN [where CONDITI
 share CONDITIONS [given CONDITIONS]          count [CONDITIONS]
 crosstab COLUMN by COLUMN                    compare COLUMN by LABEL
 correlation COLUMN and COLUMN                regress COLUMN ~ COLUMN + COLUMN ...
-components K
+components K                                 distance ROW and ROW
 """
 
 from collections.abc import Callable, Mapping
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from adumbra.answers.conditions import Conditions, Scanner, shown, suggestion
 from adumbra.answers.estimate import Answer, Asked, Estimate
+from adumbra.answers.others import distance
 from adumbra.errors import InvalidInput
 
 
@@ -150,6 +151,14 @@ def _components(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
     return lambda: answers.principal_components(int(count), asked)
 
 
+def _distance(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
+    left = _number(scanner, "the number of a row")
+    if not scanner.word("and"):
+        scanner.symbol(",")
+    right = _number(scanner, "the number of a second row")
+    return lambda: distance(answers, int(left), int(right), asked)
+
+
 def _pair(scanner: Scanner) -> tuple[str, str]:
     one = _column(scanner)
     if not scanner.word("by", "and"):
@@ -181,4 +190,5 @@ QUESTIONS: dict[str, Callable[[Any, Scanner, Asked], Later]] = {
     "correlation": _correlation,
     "regress": _regress,
     "components": _components,
+    "distance": _distance,
 }

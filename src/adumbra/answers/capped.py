@@ -27,7 +27,7 @@ class CappedAnswers:
         """The mean of a number within its caps, for all rows or those of one condition."""
         if self._needs_cells(where):
             return self.counts.mean(name, where, asked)
-        return self._named(self.sums.mean(name, where, asked), name)
+        return self.sums.mean(name, where, asked)
 
     def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
         """The share of rows that meet conditions on one or two columns."""
@@ -71,8 +71,7 @@ class CappedAnswers:
 
     def compare(self, name: str, by: str, reference: str | None, asked: Asked) -> Mapping[str, Estimate]:
         """Differences of means or shares between levels of any category."""
-        found = self.sums.compare(name, by, reference, asked)
-        return {what: self._named(answer, name) for what, answer in found.items()}
+        return self.sums.compare(name, by, reference, asked)
 
     def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
         """The correlation of two numbers within their caps."""
@@ -80,8 +79,7 @@ class CappedAnswers:
 
     def regress(self, target: str, features: tuple[str, ...], asked: Asked) -> Mapping[str, Estimate]:
         """Coefficients of a linear regression of numbers within their caps."""
-        found = self.sums.regress(target, features, asked)
-        return {what: self._named(answer, target, *features) for what, answer in found.items()}
+        return self.sums.regress(target, features, asked)
 
     def principal_components(self, k: int, asked: Asked) -> Mapping[str, Estimate]:
         """Variances along the leading directions of the numbers."""
@@ -90,12 +88,6 @@ class CappedAnswers:
     def _needs_cells(self, conditions: Conditions) -> bool:
         """Whether a condition is on a number: sums hold no cells."""
         return any(self.sums.term(clause.column).is_number for clause in conditions)
-
-    def _named(self, answer: Estimate, *names: str) -> Estimate:
-        """The answer with the caps that are a part of its truth."""
-        terms = (self.sums.term(name) for name in names)
-        said = tuple(f"{term.name}: {term.encoded}" for term in terms if term.is_number)
-        return replace(answer, notes=(*said, *(note for note in answer.notes if note not in said)))
 
     def _variance_sampling(self, name: str, variance: float) -> float:
         """The sampling error of a variance: fourth moment of cell middles and its noise."""

@@ -6,7 +6,7 @@ shares are regressions on a constant or on one condition, differences between cl
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 import numpy as np
@@ -80,7 +80,8 @@ class MomentAnswers:
             f"column {shown(name)}: holds categories; ask for a share",
         )
         words = f"mean of {name}" + (f" among rows with {said(where)}" if where else "")
-        return self._among(self._value(term), where, asked, words, self._range(term))
+        question = self._question(asked, words, self._range(term), (name,))
+        return self._among(self.column_of(term), where, question)
 
     def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
         """The share of rows that meet `where` (one or two columns), among those that meet `given`."""
@@ -95,9 +96,10 @@ class MomentAnswers:
                 f"share of {shown(said(where))} given {shown(said(given))}: one column on each side",
             )
             (target,) = self._marks(where).values()
-            return self._among(target, given, asked, words, (0.0, 1.0))
+            return self._among(target, given, self._question(asked, words, (0.0, 1.0)))
         if len(marks) == 1:
-            return self._among(next(iter(marks.values())), (), asked, words, (0.0, 1.0))
+            every = self._question(asked, words, (0.0, 1.0))
+            return self._among(next(iter(marks.values())), (), every)
         return self._pair(where, asked, words, self.sums.rows)
 
     def count(self, where: Conditions, asked: Asked) -> Estimate:
@@ -117,7 +119,9 @@ class MomentAnswers:
                 "variance of the population: its sampling error needs fourth moments, which are not "
                 "released; ask about the table"
             )
-        value, law = spread_law(self.sums, self._value(self._number(name)), is_laplace=self.is_laplace)
+        value, law = spread_law(
+            self.sums, self.column_of(self._number(name)), is_laplace=self.is_laplace
+        )
         words = f"variance of {name}"
         if not law.is_told:
             top = max(float(value), 0.0) + asked.reach(is_laplace=self.is_laplace) * float(law.noise)
@@ -128,7 +132,7 @@ class MomentAnswers:
         """The correlation of two numbers: a covariance over the root of two variances, each noisy."""
         require(one != other, f"correlation of {shown(one)} with itself: name two columns")
         words = f"correlation of {one} and {other}"
-        columns = [self._value(self._number(name)) for name in (one, other)]
+        columns = [self.column_of(self._number(name)) for name in (one, other)]
         value, law = correlation_law(self.sums, *columns, is_laplace=self.is_laplace)
         if not law.is_told:
             return hidden(asked, asked.truth(words), f"a variance: {QUIET}", (-1.0, 1.0))
@@ -142,28 +146,33 @@ class MomentAnswers:
         require(bool(features), "regress: no features; name at least one column")
         twice = [name for place, name in enumerate(features) if name in (target, *features[:place])]
         require(not twice, f"regress: {shown(twice[0]) if twice else ''} stands there twice")
+        names, columns, combine = self.design(target, features)
+        sums, part = self.sums.only(columns)
+        fit = least_squares(sums, part[:, 0], part[:, 1:])
+        words = [f"coefficient of {name} for {target}" for name in names]
+        found = self._coefficients(fit, combine, words, asked, (target, *features))
+        return dict(zip(names, found.values(), strict=True))
+
+    def design(self, target: str, features: tuple[str, ...]) -> tuple[list[str], Array, Array]:
+        """Names of coefficients, the columns (the target first) and what each coefficient combines."""
         wanted, names, columns, units = self._target(target), [CONSTANT], [self.sums.constant], [1.0]
         shifts = [0.0]
         for name in features:
             term = self.term(name)
             if term.is_number:
-                columns.append(self._unit(term.places[0]))
+                columns.append(self.unit(term.places[0]))
                 names.append(name)
                 units.append(1.0 / term.width)
                 shifts.append(term.middle / term.width)
                 continue
             for place, level in list(zip(term.places, term.levels, strict=True))[1:]:
-                columns.append(self._unit(place))
+                columns.append(self.unit(place))
                 names.append(f"{name}={level}")
                 units.append(1.0)
                 shifts.append(0.0)
-        sums, part = self.sums.only(np.column_stack([wanted, *columns]))
-        fit = least_squares(sums, part[:, 0], part[:, 1:])
         combine = np.diag(units)
         combine[0] = [1.0, *(-shift for shift in shifts[1:])]
-        words = [f"coefficient of {name} for {target}" for name in names]
-        found = self._coefficients(fit, combine, words, asked)
-        return dict(zip(names, found.values(), strict=True))
+        return names, np.column_stack([wanted, *columns]), combine
 
     def compare(self, name: str, by: str, reference: str | None, asked: Asked) -> dict[str, Estimate]:
         """Means (or shares) of each level of `by`, less those of the first or the reference."""
@@ -175,10 +184,10 @@ class MomentAnswers:
             base in classes.levels,
             f"reference={shown(base)}: no level; {suggestion(base, list(classes.levels))}",
         )
-        kinds = {f"mean of {name}": self._value(term)} if term.is_number else {}
+        kinds = {f"mean of {name}": self.column_of(term)} if term.is_number else {}
         for level, place in zip(term.levels, term.places, strict=False):  # a number has no levels
-            kinds[f"share of {name}={level}"] = self._unit(place)
-        levels = np.column_stack([self._unit(place) for place in classes.places])
+            kinds[f"share of {name}={level}"] = self.unit(place)
+        levels = np.column_stack([self.unit(place) for place in classes.places])
         second = classes.levels.index(base)
         answers: dict[str, Estimate] = {}
         for words, target in kinds.items():
@@ -188,7 +197,7 @@ class MomentAnswers:
             contrasts = np.eye(len(classes.levels))[others]
             contrasts[:, second] = -1.0
             what = [f"{words}, {by}={classes.levels[place]} less {by}={base}" for place in others]
-            answers |= self._coefficients(fit, contrasts, what, asked)
+            answers |= self._coefficients(fit, contrasts, what, asked, (name, by))
         return answers
 
     def crosstab(self, one: str, other: str, asked: Asked) -> dict[str, Estimate]:
@@ -266,16 +275,17 @@ class MomentAnswers:
         require(term.is_number, f"column {shown(name)}: holds categories, not numbers")
         return term
 
-    def _unit(self, place: int) -> Array:
+    def unit(self, place: int) -> Array:
+        """One encoded column."""
         column = np.zeros(len(self.sums.matrix))
         column[place] = 1.0
         return column
 
-    def _value(self, term: Term) -> Array:
+    def column_of(self, term: Term) -> Array:
         """A number in its own unit, or whether a truth is true."""
         if not term.is_number:
-            return self._unit(term.places[-1])
-        return term.middle * self.sums.constant + term.width * self._unit(term.places[0])
+            return self.unit(term.places[-1])
+        return term.middle * self.sums.constant + term.width * self.unit(term.places[0])
 
     def _target(self, name: str) -> Array:
         term = self.term(name)
@@ -283,7 +293,7 @@ class MomentAnswers:
             term.is_number or len(term.levels) == 2,
             f"regress {shown(name)}: has {len(term.levels)} levels; the target is a number or has two",
         )
-        return self._value(term)
+        return self.column_of(term)
 
     @staticmethod
     def _range(term: Term) -> tuple[float, float]:
@@ -305,25 +315,24 @@ class MomentAnswers:
             raise Unsupported(f"conditions on {len(found)} columns: sums of products hold two at once")
         return found
 
-    def _among(
-        self, target: Array, where: Conditions, asked: Asked, words: str, within: tuple[float, float]
-    ) -> Estimate:
+    def _among(self, target: Array, where: Conditions, question: Question) -> Estimate:
         """The mean of a column over all rows, or over those of one condition."""
-        marks = self._marks(where)
+        marks, asked = self._marks(where), question.asked
         if len(marks) > 1:
-            raise Unsupported(f"{words}: needs products of three columns; give one condition")
+            raise Unsupported(f"{question.words}: needs products of three columns; give one condition")
         chosen = next(iter(marks.values())) if marks else self.sums.constant
         sums, part = self.sums.only(np.column_stack([target, chosen, self.sums.constant]))
         fit = least_squares(sums, part[:, 0], part[:, 1:2])
         value, law = fit.combined(np.eye(1), is_laplace=self.is_laplace)
         if not law.is_told[0]:
-            return hidden(asked, asked.truth(words), "the rows asked about are too few", within)
+            return question.no_answer("the rows asked about are too few")
         sampling = 0.0
         if asked.population:
             both = least_squares(sums, part[:, 0], part[:, 1:]) if marks else fit
             sampling = math.sqrt(both.error / max(float(law.size[0]), 1.0))
-        notes = (EQUAL_SPREAD,) if asked.population and marks else ()
-        return told(value, law, sampling, self._question(asked, words, within, (), notes))
+        if asked.population and marks:
+            question = replace(question, more=(*question.more, EQUAL_SPREAD))
+        return told(value, law, sampling, question)
 
     def _pair(self, where: Conditions, asked: Asked, words: str, over: float) -> Estimate:
         """Rows that meet conditions on one or two columns, over a known or noisy number of rows."""
@@ -344,19 +353,19 @@ class MomentAnswers:
         )
 
     def _coefficients(
-        self, fit: Fit, combine: Array, words: list[str], asked: Asked
+        self, fit: Fit, combine: Array, words: list[str], asked: Asked, names: tuple[str, ...]
     ) -> dict[str, Estimate]:
         """Combinations of coefficients, a row each; hidden where what they have of their own is."""
         values, law = fit.combined(combine, is_laplace=self.is_laplace)
         within = (-math.inf, math.inf)
         notes = (EQUAL_SPREAD,) if asked.population else ()
-        sampling = np.sqrt(fit.error / np.maximum(law.size, 1e-300)) * asked.population
+        sampling = np.sqrt(fit.error / np.where(law.size > 0, law.size, np.inf)) * asked.population
         found = {}
         for place, (is_told, what) in enumerate(zip(law.is_told, words, strict=True)):
             if not is_told:
                 found[what] = hidden(asked, asked.truth(what), DROWNED, within)
                 continue
-            question = self._question(asked, what, within, (), notes)
+            question = self._question(asked, what, within, names, notes)
             found[what] = told(values[place], law.at(place), float(sampling[place]), question)
         return found
 
@@ -368,7 +377,8 @@ class MomentAnswers:
         names: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> Question:
-        encoded = "; ".join(f"{name}: {self.terms[name].encoded}" for name in names)
+        told = [self.terms[name] for name in names if self.terms[name].is_number]
+        encoded = "; ".join(f"{term.name}: {term.encoded}" for term in told)
         return Question(
             asked=asked,
             words=words,

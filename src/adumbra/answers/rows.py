@@ -33,7 +33,8 @@ class CellRow:
     @property
     def moved(self) -> Array:
         """The cells, moved so that they add up to the rows."""
-        return np.asarray(self.counts + (self.size - self.counts.sum()) / len(self.counts))
+        rest = (np.asarray(self.size) - self.counts.sum(-1)) / self.counts.shape[-1]
+        return np.asarray(self.counts + rest[..., None])
 
     def total(self, weights: Array) -> tuple[float, float]:
         """A weighted sum of the true cells, and its standard deviation."""
@@ -42,25 +43,31 @@ class CellRow:
 
     def ratio(self, weights: Array, among: Array) -> "Ratio":
         """The mean of weights over the rows that `among` marks."""
-        size, _ = self.total(among)
-        value = float(weights @ self.moved) / (size or math.nan)
-        gradient = weights - value * among
-        pairs = ((gradient, gradient), (gradient, among), (among, among))
-        parts = [np.asarray(self._shared(*pair)) for pair in pairs]
-        law = Law.of_ratio(np.asarray(size), *parts, is_laplace=self.is_laplace)
+        value, slope, law = self.law(weights, among)
+        size = float(law.size)
         if not law.is_told:
             return Ratio(math.nan, math.inf, size, 0.0, law)
-        return Ratio(value, float(law.noise), size, float(gradient.mean()) / size, law)
+        return Ratio(float(value), float(law.noise), size, float(slope), law)
+
+    def law(self, weights: Array, among: Array) -> tuple[Array, Array, Law]:
+        """The mean, how it moves with the rows, and its law (of each draw, if counts are of several)."""
+        size = self.moved @ among
+        value = np.asarray((self.moved @ weights) / np.where(size == 0, math.nan, size))
+        gradient = weights - value[..., None] * among
+        pairs = ((gradient, gradient), (gradient, among), (among, among))
+        parts = [np.asarray(self._shared(*pair)) for pair in pairs]
+        law = Law.of_ratio(size, *parts, is_laplace=self.is_laplace)
+        return value, np.asarray(gradient.mean(-1) / size), law
 
     def _deviation(self, gradient: Array) -> float:
         """The standard deviation of a sum over the moved cells."""
-        return math.sqrt(max(self._shared(gradient, gradient), 0.0))
+        return math.sqrt(max(float(self._shared(gradient, gradient)), 0.0))
 
-    def _shared(self, one: Array, other: Array) -> float:
+    def _shared(self, one: Array, other: Array) -> Array:
         """The covariance of two sums over the moved cells."""
-        means = float(one.mean()), float(other.mean())
-        inner = self.sigma**2 * float(np.sum((one - means[0]) * (other - means[1])))
-        return inner + means[0] * means[1] * self.size_variance
+        means = one.mean(-1), other.mean(-1)
+        inner = ((one - means[0][..., None]) * (other - means[1][..., None])).sum(-1)
+        return np.asarray(self.sigma**2 * inner + means[0] * means[1] * self.size_variance)
 
 
 @dataclass(frozen=True, slots=True)

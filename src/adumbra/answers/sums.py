@@ -144,6 +144,11 @@ class Fit:
         bent = ((bend * own).sum(-1) - law.size_variance / size) / size
         limit = np.nan_to_num(law.noise, nan=0.0, posinf=0.0)  # more than that is not known so well
         value = self.beta @ weights.T + np.clip(np.nan_to_num(shift), -limit, limit)
+        if np.any(
+            self.inverse * (1.0 - np.eye(self.inverse.shape[-1]))
+        ):  # columns share what they explain
+            drowned = np.any(law.is_near | ~law.is_told, axis=-1)[..., None]
+            bent = np.where(drowned, 1.0, bent)
         return value, replace(law, bent=np.nan_to_num(bent, nan=1.0))
 
     @property

@@ -87,7 +87,7 @@ class Law:
     @property
     def is_conservative(self) -> Flags:
         """Whether its interval may well cover more often than its level."""
-        return np.asarray(self.is_near | (np.asarray(self.bent) > BENT))
+        return np.asarray(self.is_near | (np.abs(self.bent) > BENT))
 
     @property
     def noise(self) -> Array:

@@ -17,8 +17,9 @@ Question = Annotated[
     typer.Argument(
         help="mean COLUMN, share COLUMN=VALUE, count COLUMN=VALUE, median COLUMN, quantile Q of COLUMN, "
         "variance COLUMN, crosstab COLUMN by COLUMN, compare COLUMN by LABEL, correlation COLUMN and "
-        "COLUMN, regress COLUMN ~ COLUMN + COLUMN; after a column `where "
-        "COLUMN=VALUE and ...`, after a share `given ...`. Quote names and values that have spaces."
+        "COLUMN, regress COLUMN ~ COLUMN + COLUMN, components K, distance ROW and ROW; after a "
+        "column `where COLUMN=VALUE and ...`, after a share `given ...`. Quote names and values that "
+        "have spaces."
     ),
 ]
 Level = Annotated[float, typer.Option("--level", help="Confidence level of the interval.")]

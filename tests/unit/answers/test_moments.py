@@ -93,8 +93,8 @@ def test_the_law_of_forms_and_fits_is_that_of_the_noise(exact):
     counts = np.array(gradient[-2:])  # two classes, whose counts add up to a public number
     variance = float(np.sum(np.square(gradient[:-2])) + np.sum((counts - counts.mean()) ** 2))
     assert sums.form_variance(one, other) == pytest.approx(variance)
-    columns = np.column_stack([sums.constant, *(view._unit(place) for place in (0, 3, 6))])
-    target = view._unit(1)
+    columns = np.column_stack([sums.constant, *(view.unit(place) for place in (0, 3, 6))])
+    target = view.unit(1)
     fit = least_squares(sums, target, columns)
     step, moved, deviations = 1e-4, [], []
     for change, sigma in entries:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from adumbra.mechanisms.base import SYNTHETIC, Published, Settled
-from adumbra.mechanisms.box_pictures import SUMS, moment_pictures
+from adumbra.mechanisms.box_pictures import BAR, SUMS, mean_bars, moment_pictures
 from adumbra.mechanisms.box_release import MomentParts
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.postprocess.moments.pictures import class_names
@@ -30,7 +30,7 @@ def pictures(settled: Settled[LDAConfig, MomentParts], published: Published) -> 
     overall = shares @ means
     balance = Bars(
         title=f"Classes of {label.name}",
-        caption="The released share of each class.",
+        caption=f"The released share of each class. {BAR}",
         names=named,
         values=tuple(shares.tolist()),
         reaches=(reach,) * len(shares),
@@ -38,7 +38,7 @@ def pictures(settled: Settled[LDAConfig, MomentParts], published: Published) -> 
     )
     largest = np.argsort(-shares, kind="stable")[:SHOWN_DIRECTIONS]
     return Pictures(
-        bars=(balance,),
+        bars=(balance, *mean_bars(parts, published)),
         heat=heat,
         spectrum=spectrum,
         directions=tuple(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from adumbra.mechanisms.base import SYNTHETIC, Published, Settled
-from adumbra.mechanisms.box_pictures import SUMS, moment_pictures
+from adumbra.mechanisms.box_pictures import SUMS, mean_bars, moment_pictures
 from adumbra.mechanisms.box_release import MomentParts
 from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.postprocess.pictures import SHOWN_DIRECTIONS, Pictures, direction_of
@@ -20,7 +20,13 @@ def pictures(settled: Settled[PCAConfig, MomentParts], published: Published) -> 
         for place, weights in enumerate(components[:SHOWN_DIRECTIONS])
     )
     words = "The released directions, by the columns with the largest weights (columns have width 1)."
-    return Pictures(heat=heat, spectrum=spectrum, directions=directions, directions_are=words)
+    return Pictures(
+        bars=mean_bars(settled.parts, published),
+        heat=heat,
+        spectrum=spectrum,
+        directions=directions,
+        directions_are=words,
+    )
 
 
 def words(settled: Settled[PCAConfig, MomentParts], published: Published) -> dict[str, str]:

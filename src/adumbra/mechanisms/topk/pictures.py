@@ -24,7 +24,8 @@ def pictures(settled: Settled[TopKConfig, Parts], published: Published) -> Pictu
     rest = f" {more} more are in the table." if more > 0 else ""
     bars = Bars(
         title=f"The {settled.config.k} most frequent items",
-        caption=f"Noisy counts of rows, in rank order; ± is 1.96 standard errors of the noise.{rest}",
+        caption="Noisy counts of rows, in rank order; ± is 1.96 standard errors of the noise. Where the "
+        f"noise picked the items, their counts lean upwards: ask a release with all counts.{rest}",
         names=names,
         values=tuple(float(count) for count in columns["count"]),
         reaches=tuple(REACH * float(error) for error in columns["standard_error"]),

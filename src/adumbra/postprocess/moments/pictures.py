@@ -52,7 +52,8 @@ def class_bars(
     return (
         Bars(
             title=f"Classes of {column.name}",
-            caption="The released count of each class, as a share of the rows.",
+            caption="The released count of each class, as a share of the rows. With its ± it covers "
+            "that of the table in 95 of 100 releases that could have been made.",
             names=class_names(column, len(shares)),
             values=tuple(shares.tolist()),
             reaches=(reach,) * len(shares),
