@@ -2,7 +2,6 @@
 
 project      to the simplex: the nearest distribution in L2
 denoise      many columns with like cells: a common shape plus singular directions above the noise
-heard        cells that the noise alone does not explain
 merge        neighbouring cells joined until each holds a share of the rows, rare levels joined to one
 fill         ranks to values: exactly the distribution's own share of rows in each cell
 """
@@ -44,12 +43,6 @@ def denoise_columns(histograms: list[Array], sigma: float) -> list[Array | None]
         for place, row in zip(places, table, strict=True):
             cleaned[place] = row
     return cleaned
-
-
-def heard(histogram: Array, sigma: float, level: float) -> Array:
-    """Which cells (classes x cells) have a total of at least level x its noise; all, if none has."""
-    is_heard = histogram.sum(axis=0) >= level * sigma * np.sqrt(len(histogram))
-    return np.asarray(is_heard | ~is_heard.any())
 
 
 def merge_cells(weights: Array, parts: int, least: float) -> Ints:

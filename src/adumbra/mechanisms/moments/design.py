@@ -34,8 +34,8 @@ RADIUS_CELLS = 64
 SCORE_CELLS = 16
 MOST_SCORE_CELLS = 32  # numbers have this many (more would not stay in the processor's cache) ...
 QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its expected rows
-MOST_BINNED = 16  # numbers are cut into bins beside as many categories, if at most this many ...
-BINNED_NOISE = 8.0  # ... and the noise of a pair's cell is below this many times its expected count
+MOST_BINNED = 16  # numbers are cut into bins beside categories, if at most this many, and the noise of
+BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: fewer categories, or as many
 LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
 LEVEL_WEIGHT, NUMBER_WEIGHT = 0.3, math.sqrt(0.5)  # of the class in the Gram, in clip radii ...
 CONSTANT_WEIGHT = 0.1  # ... and of the constant, where there is no class
@@ -74,7 +74,7 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     require(columns >= 1, "columns: the label is the only one; declare a column to synthesize")
     listed = enumerate(schema.columns)
     levels = sum(c.levels > 2 and not c.is_numeric and i != label for i, c in listed)
-    is_binned = numeric <= levels and _is_binned(config, columns, numeric, count)
+    is_binned = levels > 0 and _is_binned(config, columns, numeric, count, few=numeric <= levels)
     is_binned = is_binned if config.numbers == "auto" else config.numbers == "bins"
     parts = FINE_CELLS if is_binned else _score_cells(config, columns, count)
     features = features_of(schema, label, is_binned=is_binned, parts=parts)
@@ -167,10 +167,10 @@ def require_row_unit(schema: Schema) -> None:
         raise Unsupported(f"unit={schema.unit}: moments shortens whole rows; declare unit='row'")
 
 
-def _is_binned(config: MomentsConfig, columns: int, numeric: int, rows: int) -> bool:
+def _is_binned(config: MomentsConfig, columns: int, numeric: int, rows: int, *, few: bool) -> bool:
     """Whether numbers may be cut into bins: few of them, and pairs of bins stand out of the noise."""
     pair_noise = 0.7 * columns / (rough_mu(config) * 0.5)
-    return numeric <= MOST_BINNED and pair_noise * BIN_PARTS**2 / rows <= BINNED_NOISE
+    return numeric <= MOST_BINNED and pair_noise * BIN_PARTS**2 / rows <= BINNED_NOISE[few]
 
 
 def _histogram_share(

@@ -3,17 +3,20 @@
     difference = signal + noise,   signal of variance  k (expected + 1)^p,   noise of known variance
 
 The likeliest k and p are found for each table; a small table borrows the evidence of all. The signal's
-posterior mean is what the table has beyond its expectation. All arguments are released numbers.
+posterior mean is what the table has beyond its expectation. Cells of a number have an order: where it is
+likelier, their signal is a smooth one. All arguments are released numbers.
 """
 
 import math
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammainc
 
 from adumbra.numerics import Array
 from adumbra.postprocess.marginals import project_simplex
 
+Flags = npt.NDArray[np.bool_]
 _POWERS = (0.0, 0.5, 1.0, 1.5)  # of the expected count: how differences grow with it
 _STRENGTHS = np.exp(np.arange(-8.0, 9.0))  # mean signal over mean noise, both as variances
 _FLOOR = 1e-9
@@ -31,6 +34,11 @@ _SHAPES = (
     100.0,
 )  # of the law of a histogram's counts
 _ENDS = np.linspace(-6.0, 6.0, 49)  # of the pieces of its integral, in standard deviations of the noise
+_REACHES = (3.0, 12.0, 48.0)  # cells along which neighbours are alike
+_SMOOTH_POWERS = (1.0, 2.0)  # of the expected count, where they are
+_FAR = 1e9  # cells away from everything
+_ROUNDS = 30  # of expectation and maximisation
+_POINT = 1e-9  # of the range of a number: a narrower cell is one value
 _TINY = 1e-280
 
 
@@ -60,12 +68,13 @@ def _shape(expected: Array, variance: Array, power: float) -> Array:
     return np.asarray(shape * (variance.mean() / shape.mean()))
 
 
-def counts_posterior(noisy: Array, sigma: float, total: float) -> Array:
+def counts_posterior(noisy: Array, sigma: float, total: float, widths: Array | None = None) -> Array:
     """The posterior mean of the counts of one histogram whose total is known.
 
     Cells are draws of a Gamma law around the even count; its shape is the likeliest for the noisy
     counts: large where cells are alike, small where few hold nearly all. So noise neither fills empty
-    cells nor leaves a few lucky ones. What the total tells of the noise is taken off first.
+    cells nor leaves a few lucky ones. What the total tells of the noise is taken off first. Cells of a
+    number (of these widths) may instead be a smooth law, if that is likelier.
     """
     cells, even = len(noisy), max(total, 1.0) / len(noisy)
     if cells < 2 or sigma <= 0.0:
@@ -74,6 +83,7 @@ def counts_posterior(noisy: Array, sigma: float, total: float) -> Array:
     spread = sigma * math.sqrt(1.0 - 1.0 / cells)
     ends = np.maximum(seen[:, None] + spread * _ENDS, 0.0)
     ends[:, 0] = 0.0
+    below = 0.5 * float((np.minimum(seen, 0.0) ** 2).sum()) / spread**2
     best, found = -math.inf, seen
     for shape in _SHAPES:
         scaled = ends * (shape / even)
@@ -85,4 +95,88 @@ def counts_posterior(noisy: Array, sigma: float, total: float) -> Array:
         whole = np.maximum(weight.sum(axis=1), _TINY)
         if (likely := float(np.log(whole).sum())) > best:
             best, found = likely, (weight * middle).sum(axis=1) / whole
+    if widths is not None:
+        expected = widths / float(widths.sum()) * max(total, 1.0)
+        alone = stands_alone(widths)
+        spreads = np.asarray(np.where(alone, even, expected)[None] ** 2)
+        likely, beyond = _smooth((seen - expected)[None], spreads, spread**2, alone)
+        apart = 0.5 * float(((seen - expected) ** 2).sum()) / spread**2
+        if likely - apart > best - below:  # both now against the same measure
+            found = expected + beyond[0]
     return project_simplex(found, total)
+
+
+def stands_alone(widths: Array) -> Flags:
+    """Cells that need not be like their neighbours: the bounds of a number, and its atoms."""
+    alone: Flags = widths < _POINT * float(widths.sum())
+    alone[[0, -1]] = True
+    return alone
+
+
+def sparse_signal(difference: Array, expected: Array, variance: float) -> tuple[float, Array]:
+    """The likeliest signal of which some cells may have much and most nothing: a mixture of strengths.
+
+    How often each strength occurs is found by expectation and maximisation. Gives the log likelihood
+    against that of noise alone, and the posterior mean.
+    """
+    square = difference.ravel()[:, None] ** 2 / max(variance, _FLOOR)
+    strengths = np.append(0.0, _STRENGTHS)
+    best, found = -math.inf, np.zeros(difference.size)
+    for power in _POWERS:
+        shape = (np.maximum(expected.ravel(), 0.0) + 1.0) ** power
+        total = 1.0 + np.outer(shape / shape.mean(), strengths)  # signal and noise, over noise
+        logs = -0.5 * (np.log(total) + square * (1.0 / total - 1.0))
+        highest = logs.max(axis=1, keepdims=True)
+        likely, weights = np.exp(logs - highest), np.full(len(strengths), 1.0 / len(strengths))
+        for _ in range(_ROUNDS):
+            parts = likely * weights
+            parts /= parts.sum(axis=1, keepdims=True)
+            weights = parts.sum(axis=0) + 1.0 / len(strengths)  # as if one more cell were like any
+            weights /= weights.sum()
+        mixed = likely @ weights
+        if (held := float((np.log(mixed) + highest[:, 0]).sum())) > best:
+            kept = (likely * weights * (1.0 - 1.0 / total)).sum(axis=1) / mixed
+            best, found = held, difference.ravel() * kept
+    return best, found.reshape(difference.shape)
+
+
+def ordered_signal(difference: Array, expected: Array, variance: float, alone: Flags) -> Array:
+    """The posterior mean of a signal (classes x cells) whose neighbouring cells may differ alike.
+
+    Either cell by cell, as `sparse_signal`, or along the order of the cells: whichever is likelier.
+    """
+    best, found = sparse_signal(difference, expected, variance)
+    for power in _SMOOTH_POWERS:
+        shape = np.asarray((np.maximum(expected, 0.0) + 1.0) ** power)
+        likely, smooth = _smooth(difference, shape, variance, alone)
+        if likely > best:
+            best, found = likely, smooth
+    return found
+
+
+def alike(apart: Array) -> Array:
+    """The correlation of cells so far apart: of a law that is smooth, but not more than once."""
+    return np.asarray((1.0 + apart) * np.exp(-apart))
+
+
+def _smooth(difference: Array, shape: Array, variance: float, alone: Flags) -> tuple[float, Array]:
+    """The likeliest signal of variances like `shape` whose correlation falls along each row.
+
+    Gives its log likelihood against that of noise alone, and its posterior mean.
+    """
+    cells = np.arange(difference.shape[1])
+    apart = np.abs(np.subtract.outer(cells, cells)).astype(np.float64)
+    apart[(alone | alone[:, None]) & (apart > 0.0)] = _FAR
+    rows, columns = shape.mean(axis=1), shape.mean(axis=0)
+    mean = max(float(shape.mean()), _FLOOR)
+    scale = np.sqrt(columns / mean)
+    best, found = -math.inf, np.zeros_like(difference)
+    for reach in _REACHES:
+        values, vectors = np.linalg.eigh(np.outer(scale, scale) * alike(apart / reach))
+        seen, prior = difference @ vectors, np.outer(rows / mean, np.maximum(values, 0.0))
+        for strength in _STRENGTHS:
+            total = strength * prior + 1.0  # signal and noise, over noise
+            likely = -0.5 * float((np.log(total) + seen**2 / variance * (1.0 / total - 1.0)).sum())
+            if likely > best:
+                best, found = likely, (seen * (1.0 - 1.0 / total)) @ vectors.T
+    return best, found

@@ -12,15 +12,18 @@ from adumbra.numerics import Array
 from adumbra.postprocess.marginals import (
     cell_means,
     denoise_columns,
-    heard,
     merge_cells,
     merge_rare,
     project_simplex,
 )
-from adumbra.postprocess.moments.bayes import counts_posterior, evidence, signal
+from adumbra.postprocess.moments.bayes import (
+    counts_posterior,
+    ordered_signal,
+    sparse_signal,
+    stands_alone,
+)
 from adumbra.postprocess.moments.design import BIN_PARTS, Centre, Design, Feature
 
-_HEARD = 2.0  # a fine cell below this many standard deviations is taken for empty
 _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
 _LEVEL_VARIANCE = 0.25  # a number is scaled to the variance of a balanced level ...
 _LEAST_VARIANCE = 1e-4  # ... if it varies at all
@@ -54,22 +57,24 @@ def read_marginals(design: Design, histograms: list[Array], sigma: float, rows: 
             absent = min(max(float(histogram[:, feature.cells].sum()), 0.0), total)
             lacking.append(np.array([total - absent, absent]) / total)
             own = max(total - absent, 1.0)
+        widths = None if feature.edges is None else np.diff(feature.edges)
         if not feature.is_levels:
-            laws.append(_own_law(next(cleaned), histogram[0, : feature.cells], own, sigma))
+            laws.append(_own_law(next(cleaned), histogram[0, : feature.cells], own, sigma, widths))
             continue
         joint = histogram[:, : feature.cells]
-        level = _HEARD if feature.edges is not None else -math.inf
-        laws.append(_conditional(joint, shares, own, sigma, level))
+        laws.append(_conditional(joint, shares, own, sigma, widths))
     return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=(*laws, *lacking))
 
 
-def _own_law(common: Array | None, counts: Array, total: float, sigma: float) -> Array:
+def _own_law(
+    common: Array | None, counts: Array, total: float, sigma: float, widths: Array | None
+) -> Array:
     """The law of a number or a pair of levels: by the shape of columns like it, or by its own cells."""
     if common is not None:
         return np.asarray(project_simplex(common, total) / total)
     if len(counts) == 2:
         return np.asarray(project_simplex(counts, total) / total)
-    return np.asarray(counts_posterior(counts, sigma, total) / total)
+    return np.asarray(counts_posterior(counts, sigma, total, widths) / total)
 
 
 def _total(histograms: list[Array]) -> float:
@@ -80,25 +85,25 @@ def _total(histograms: list[Array]) -> float:
 
 
 def _conditional(
-    joint: Array, shares: Array, total: float, sigma: float, level: float = -math.inf
+    joint: Array, shares: Array, total: float, sigma: float, widths: Array | None = None
 ) -> Array:
-    """The law of a category in each class, by empirical Bayes at the known noise of a cell.
+    """The law of a category or number in each class, by empirical Bayes at the known noise of a cell.
 
     First that of all classes together. Then what each class has beyond it is drawn toward nothing as
-    far as noise explains it, in cells of at least `level` standard deviations; in others it is nothing.
+    far as noise explains it. Cells of a number (of these widths) may follow their neighbours in both.
     """
-    classes, cells = joint.shape
-    pooled = counts_posterior(joint.sum(axis=0), sigma * math.sqrt(classes), total) / total
+    classes = len(joint)
+    noise = sigma * math.sqrt(classes)
+    pooled = counts_posterior(joint.sum(axis=0), noise, total, widths) / total
     if classes == 1:
         return np.asarray(pooled[None])
     expected = np.outer(shares, pooled) * total
-    is_heard = heard(joint, sigma, level)
-    beyond, noises = (joint - expected)[:, is_heard], np.full((classes, int(is_heard.sum())), sigma**2)
-    free = (classes - 1) * (cells - 1) / (classes * cells)
-    known = expected[:, is_heard]
-    counts = expected.copy()
-    counts[:, is_heard] += signal(beyond, known, noises, evidence(beyond, known, noises) * free)
-    counts = project_simplex(counts, shares * total)
+    beyond = joint - expected
+    if widths is None:
+        found = sparse_signal(beyond, expected, sigma**2)[1]
+    else:
+        found = ordered_signal(beyond, expected, sigma**2, stands_alone(widths))
+    counts = project_simplex(expected + found, shares * total)
     sizes = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.where(sizes > 0.0, counts / np.maximum(sizes, 1e-9), pooled))
 

@@ -14,7 +14,7 @@ from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
 from adumbra.postprocess.moments import model as moments_model
-from adumbra.postprocess.moments.bayes import counts_posterior
+from adumbra.postprocess.moments.bayes import counts_posterior, sparse_signal, stands_alone
 from adumbra.postprocess.moments.goal import owners_of
 from adumbra.postprocess.moments.laws import _conditional, read_marginals
 from adumbra.postprocess.moments.tables import codes_of, measure, read_codes
@@ -278,6 +278,68 @@ def test_classes_borrow_the_law_of_all_where_their_cells_drown():
         np.array([[50.0, 30.0, 20.0], [0.0, 0.0, 0.0]]), np.array([1.0, 0.0]), 100.0, 1.0
     )
     assert np.allclose(lonely.sum(axis=1), 1.0)
+
+
+def test_a_number_follows_its_neighbouring_cells_where_noise_is_loud():
+    """A smooth law and a smooth difference of classes, of which single cells tell nothing."""
+    rng = np.random.default_rng(4)
+    cells, sigma, total = np.arange(80), 200.0, 20_000.0
+    shares = np.array([0.7, 0.3])
+    humps = np.stack([np.exp(-(((cells - middle) / 15.0) ** 2)) for middle in (25.0, 45.0)])
+    truth = humps / humps.sum(axis=1, keepdims=True)
+    errors = {True: [], False: []}
+    for _ in range(12):
+        noisy = truth * shares[:, None] * total + sigma * rng.normal(size=truth.shape)
+        for is_ordered, found in errors.items():
+            law = _conditional(noisy, shares, total, sigma, np.ones(80) if is_ordered else None)
+            assert np.allclose(law.sum(axis=1), 1.0)
+            found.append(np.abs(law - truth).sum() / 4.0)
+    assert np.mean(errors[True]) < 0.2
+    assert np.mean(errors[False]) > 0.35
+
+
+def test_a_number_with_most_rows_in_one_cell_is_no_smooth_law():
+    rng, sigma = np.random.default_rng(5), 60.0
+    truth = np.zeros(60)
+    truth[[0, 20, 40]] = [9000.0, 700.0, 300.0]
+    widths = np.append(np.nextafter(0.0, 1.0), np.ones(59))
+    for _ in range(10):
+        noisy = truth + sigma * rng.normal(size=60)
+        plain, found = (counts_posterior(noisy, sigma, 10_000.0, w) for w in (None, widths))
+        assert np.array_equal(plain, found)
+
+
+def test_one_cell_far_beyond_the_noise_is_kept_and_the_others_are_drawn_in():
+    """One strength for all cells halved it, or left the noise of the others."""
+    rng, sigma = np.random.default_rng(8), 20.0
+    expected = np.full((1, 60), 120.0)
+    truth = np.zeros((1, 60))
+    truth[0, 7] = -120.0
+    seen = truth + sigma * rng.normal(size=truth.shape)
+    likely, found = sparse_signal(seen, expected, sigma**2)
+    assert likely > 0.0
+    assert abs(found[0, 7] - seen[0, 7]) < 0.75 * sigma
+    assert np.abs(np.delete(found, 7)).mean() < 0.2 * np.abs(np.delete(seen, 7)).mean()
+
+
+def test_numbers_are_cut_into_bins_beside_fewer_categories_where_pairs_are_heard():
+    numbers = [Column(name=f"n{i}", kind=Kind.NUMBER, lower=0.0, upper=1.0) for i in range(3)]
+    area = Column(name="area", kind=Kind.CATEGORY, categories=("a", "b", "c"))
+
+    def is_binned(columns, rows):
+        schema = Schema(columns=tuple(columns), unit=Unit.ROW, neighbours=REPLACE, rows=rows)
+        return design(MomentsConfig(epsilon=1.0), schema).is_binned
+
+    assert is_binned([*numbers, area], 20_000)
+    assert not is_binned([*numbers, area], 300)
+    assert is_binned([numbers[0], area], 300)
+    assert not is_binned(numbers, 20_000)
+
+
+def test_the_bounds_and_the_atoms_of_a_number_stand_alone():
+    widths = np.array([1e-300, 2.0, 2.0, 1e-300, 2.0, 1e-300])
+    assert stands_alone(widths).tolist() == [True, False, False, True, False, True]
+    assert stands_alone(np.ones(3)).tolist() == [True, False, True]
 
 
 def test_pairs_of_levels_alone_are_shortened_less_where_noise_is_low():

@@ -18,7 +18,6 @@ from adumbra.postprocess.marginals import (
     cell_means,
     denoise_columns,
     fill,
-    heard,
     merge_cells,
     merge_rare,
     project_simplex,
@@ -137,12 +136,6 @@ def test_columns_with_like_cells_are_denoised_together():
     after = sum(np.linalg.norm(a - b) for a, b in zip(cleaned, truth, strict=False))
     assert after < 0.4 * before
     assert cleaned[-1] is None  # nothing is like it
-
-
-def test_cells_that_noise_explains_are_not_heard():
-    counts = np.array([[100.0, 3.0, -2.0], [90.0, 1.0, 1.0]])
-    assert heard(counts, 2.0, 2.0).tolist() == [True, False, False]
-    assert heard(np.array([[1.0, -1.0]]), 9.0, 2.0).tolist() == [True, True]
 
 
 def test_rare_levels_share_the_last_group():
