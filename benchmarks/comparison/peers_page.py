@@ -175,7 +175,21 @@ def reading(found: Results) -> str:
             f"- Processor time: peers that finish take {least[0]:.1f} ({label(least[1])}, {least[2]}) "
             f"to {most[0]:.0f} times ({label(most[1])}, {most[2]}) ours."
         )
-    return "\n".join(said)
+    return "\n".join([*said, *age(found)])
+
+
+def age(found: Results) -> list[str]:
+    """Which source made our own figures, so that a reader sees whether they are older than the code."""
+    own = [line for (method, _), held in found.cells.items() if method == OURS for line in held]
+    trees = " and ".join(f"`{tree}`" for tree in sorted({str(line["source"]) for line in own}))
+    if not own:
+        return []
+    words = (
+        f"- Our own figures are of the source tree {trees}. Where `git rev-parse HEAD:src` begins "
+        "otherwise, they are older than the code; [outside](outside.md) and "
+        "[utility](../explanation/utility.md) name their trees too."
+    )
+    return [words]
 
 
 def without_rivals(found: Results, alone: list[str]) -> list[str]:
