@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +48,8 @@ class Case:
             columns.append(
                 Column(name="label", kind=Kind.CATEGORY, categories=_levels("k", self.classes))
             )
+        if self.method == "bounds":
+            columns = [replace(column, private=True) for column in columns]
         return Schema(
             columns=tuple(columns),
             unit=Unit.ROW,
@@ -71,6 +73,7 @@ CASES = {
         Case(method="top-k", rows=500, items=50, config={"k": 5}),
         Case(method="lda", rows=500, numbers=10, classes=3),
         Case(method="answers", rows=500, numbers=10, classes=3),
+        Case(method="bounds", rows=500, numbers=10, classes=3),
     ],
     "large": [
         Case(method="moments", rows=100_000, numbers=64),

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from adumbra.evaluate.evaluation import Evaluation, evaluate
     from adumbra.mechanisms.answers import AnswersConfig
     from adumbra.mechanisms.base import Plan
+    from adumbra.mechanisms.bounds import BoundsConfig
+    from adumbra.mechanisms.bounds.filling import fill_schema
     from adumbra.mechanisms.lda import LDAConfig
     from adumbra.mechanisms.moments import MomentsConfig
     from adumbra.mechanisms.pca import PCAConfig
@@ -64,6 +66,7 @@ _HOMES = {
     "AnswersConfig": "adumbra.mechanisms.answers",
     "AskableRelease": "adumbra.answers.askable",
     "Bootstrapped": "adumbra.estimators.bootstrap",
+    "BoundsConfig": "adumbra.mechanisms.bounds",
     "BudgetRefused": "adumbra.errors",
     "Column": "adumbra.schema.schema",
     "CombinedReleases": "adumbra.answers.askable",
@@ -112,6 +115,7 @@ _HOMES = {
     "create_ledger": "adumbra.privacy.ledger",
     "evaluate": "adumbra.evaluate.evaluation",
     "export": "adumbra.report.exports",
+    "fill_schema": "adumbra.mechanisms.bounds.filling",
     "load": "adumbra.answers.askable",
     "new_key": "adumbra.attestation.signers",
     "open_key": "adumbra.attestation.signers",
@@ -129,6 +133,7 @@ __all__ = [
     "AnswersConfig",
     "AskableRelease",
     "Bootstrapped",
+    "BoundsConfig",
     "BudgetRefused",
     "Column",
     "CombinedReleases",
@@ -178,6 +183,7 @@ __all__ = [
     "create_ledger",
     "evaluate",
     "export",
+    "fill_schema",
     "load",
     "new_key",
     "open_key",

@@ -179,6 +179,9 @@ def test_what_a_method_takes_is_what_its_plan_takes(described):
             unit = Unit.ELEMENT if neighbours is Neighbours.ONE_ELEMENT else Unit.ROW
             rows = 100 if neighbours.rows_are_public else None
             schema = Schema(unit=unit, neighbours=neighbours, rows=rows, **shape)
+            if method == "bounds":
+                private = tuple(dataclasses.replace(one, private=True) for one in schema.columns)
+                schema = dataclasses.replace(schema, columns=private)
             options = [*NEEDED.get(method, []), *(GUESSES.get(method, []) if rows is None else [])]
             if kind == "item sets" and unit is Unit.ROW and method in ("dppro", "jl-laplace"):
                 options.append("row_norm=2")

@@ -215,6 +215,7 @@ REFUSED = {  # with the words that say where the errors of such a release are
     "dppro": "`squared_distances` give the error of distances",
     "jl-laplace": "`squared_distances` give the error of distances",
     "answers": "`adumbra ask` gives its answers, each with an error bar",
+    "bounds": "`adumbra schema fill` writes them to a schema",
     "top-k": "each count has its standard error beside it",
 }
 

@@ -57,7 +57,16 @@ def sets(neighbours=REPLACE, upper=19):
 def all_kinds():
     """The kinds of the audit, then every further mode."""
     audited = [DigestKind(f"audit/{name}", schema, made) for name, schema, made in audited_kinds()]
-    made = [*audited, *_projections(), *_ron_gauss(), *_components(), *_answers(), *_moments(), *_topk()]
+    made = [
+        *audited,
+        *_projections(),
+        *_ron_gauss(),
+        *_components(),
+        *_answers(),
+        *_bounds(),
+        *_moments(),
+        *_topk(),
+    ]
     assert len({kind.name for kind in made}) == len(made)
     return made
 
@@ -150,6 +159,16 @@ def _answers():
     names = [column.name for column in table().columns if column.missing != "null"][:3]
     made = ad.AnswersConfig(epsilon=3.0, columns=tuple(names), outcome=names[1], **few)
     yield DigestKind("answers/few", table(), made)
+
+
+def _bounds():
+    for relation, (noise, delta) in product((REPLACE, ADD), PURE_AND_NOT):
+        schema = table(relation)
+        columns = tuple(
+            replace(one, private=True) if one.kind is not Kind.BOOLEAN else one for one in schema.columns
+        )
+        made = ad.BoundsConfig(epsilon=3.0, delta=delta)
+        yield DigestKind(f"bounds/{relation}/{noise}", replace(schema, columns=columns), made)
 
 
 def _moments():

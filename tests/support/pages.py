@@ -1,5 +1,7 @@
 """One small page of every kind, from generated tables with long names, gaps and a rare class."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -25,6 +27,7 @@ KINDS = {  # every method, and every mode with pictures of its own
     "dppro": (ad.DPProConfig(**BOTH, n_components=4), "numbers"),
     "jl-laplace": (ad.JLLaplaceConfig(epsilon=2.0, delta=0.0, n_components=4), "numbers"),
     "answers": (ad.AnswersConfig(**BOTH), "filled"),
+    "bounds": (ad.BoundsConfig(**BOTH), "private"),
     "top-k": (ad.TopKConfig(epsilon=2.0, delta=0.0, k=10), "items"),
 }
 
@@ -45,6 +48,8 @@ def schema_of(what, rows=ROWS):
         return Schema(unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, items=ItemSpec(upper=39))
     used = columns() if what == "table" else columns(missing=0.0)
     used = used[:NUMBERS] if what == "numbers" else used
+    if what == "private":
+        used = tuple(replace(one, private=one.kind is not Kind.BOOLEAN) for one in used)
     facts = {"label": "ill", "constraints": (Order(lower="lowest", upper="highest"),)}
     return Schema(
         columns=used, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, rows=rows,

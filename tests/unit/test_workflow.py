@@ -255,7 +255,7 @@ def test_a_request_that_the_log_cannot_hold_is_refused_at_once(ledger):
 
 def test_unknown_configs_are_refused():
     with pytest.raises(
-        InvalidInput, match="config of type object: not a config; use one of AnswersConfig, DPProConfig"
+        InvalidInput, match="config of type object: not a config; use one of AnswersConfig, BoundsConfig"
     ):
         workflow.plan(object(), SCHEMA)
 

@@ -36,12 +36,14 @@ from adumbra.audit.pairs import (
     projected_rows,
     replaced,
     two_heaps,
+    unbounded,
 )
 from adumbra.audit.person_cases import person_cases
 from adumbra.audit.topk_cases import topk_cases
 from adumbra.errors import InvalidInput
 from adumbra.matrices import FAMILIES, public_matrix
 from adumbra.mechanisms.answers import AnswersConfig
+from adumbra.mechanisms.bounds import BoundsConfig
 from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.mechanisms.pca import PCAConfig
@@ -70,6 +72,7 @@ CHOICES: Mapping[type, Mapping[str, tuple[object, ...]]] = {
     PCAConfig: {"output": ("rows", "sample"), "bound": ("basis", "clip")},
     LDAConfig: {},
     AnswersConfig: {"cap_share": (0.005, 0.0)},
+    BoundsConfig: {},
     MomentsConfig: {"numbers": ("scores", "bins"), "table_share": (0.0, 0.5)},
     TopKConfig: {"algorithm": tuple(one.value for one in Algorithm if one is not Algorithm.AUTO)},
 }
@@ -330,6 +333,20 @@ def _answers(epsilon: float, delta: float) -> list[Case]:
     return cases
 
 
+def _bounds(epsilon: float, delta: float) -> list[Case]:
+    """Private numbers and levels, of which every one moves to another cell."""
+    first, second = np.append(np.ones(WIDTH), 0.0), np.array([-1.0, -1.0, 0.5, 0.25, 1.0])
+    cases = []
+    for relation, (pure, amount) in product((REPLACE, ADD), (("", delta), ("pure/", 0.0))):
+        schema = unbounded(labelled(relation))
+        pair = replaced(schema, MANY, first, second)
+        if relation is ADD:
+            pair = added(schema, MANY, first)
+        config = BoundsConfig(epsilon=epsilon, delta=amount)
+        cases.append(Case(name=f"bounds/{pure}{relation}", config=config, schema=schema, tables=(pair,)))
+    return cases
+
+
 # What `--method` selects, and who makes its cases.
 METHODS: Mapping[str, Callable[[float, float], list[Case]]] = {
     "dppro": _projections,
@@ -340,4 +357,5 @@ METHODS: Mapping[str, Callable[[float, float], list[Case]]] = {
     "lda": _components,
     "moments": _moments,
     "answers": _answers,
+    "bounds": _bounds,
 }

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from adumbra.audit import planted, wrong
 from adumbra.audit.answers_mutants import ANSWERS_MUTANTS
+from adumbra.audit.bounds_mutants import BOUNDS_MUTANTS
 from adumbra.audit.move_cases import MOVE_MUTANTS
 from adumbra.audit.mutant import Mutant
 from adumbra.audit.person_mutants import PERSON_MUTANTS
@@ -372,6 +373,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *ANSWERS_MUTANTS,
     *MOVE_MUTANTS,
+    *BOUNDS_MUTANTS,
     *REASSURING,
     *PERSON_MUTANTS,
 )

@@ -164,6 +164,14 @@ def keeping_null(schema: Schema) -> Schema:
     return replace(schema, columns=tuple(columns))
 
 
+def unbounded(schema: Schema) -> Schema:
+    """The same columns, whose bounds and levels are bought."""
+    columns = [
+        replace(one, private=True) if one.kind is not Kind.BOOLEAN else one for one in schema.columns
+    ]
+    return replace(schema, columns=tuple(columns))
+
+
 def categories(neighbours: Neighbours) -> Schema:
     """Five categories of three and two levels, the last of them the class."""
     columns = tuple(

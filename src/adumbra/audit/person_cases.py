@@ -45,7 +45,7 @@ CHOSEN = (
     "moments/{}", "moments/pure/{}", "moments/items/{}", "moments/tables/{}",
     "ron-gauss/private/{}", "ron-gauss/public/{}", "ron-gauss/pure/mixture/{}", "ron-gauss/target/{}",
     "pca/sample/{}", "pca/pure/sample/{}", "lda/{}", "lda/pure/{}",
-    "answers/{}", "answers/pure/{}",
+    "answers/{}", "answers/pure/{}", "bounds/{}", "bounds/pure/{}",
     "topk/frefirst/{}", "topk/frefirst-length-gaussian/{}", "topk/gumbel-gaussian/{}", "topk/em/{}",
     "topk/joint/{}", "topk/svt/{}", "topk/tps-em/{}", "topk/tps-pfm/{}", "topk/tps-refine/{}",
 )  # fmt: skip
@@ -55,7 +55,7 @@ CHOSEN = (
 SCALED = (
     "moments/{}", "moments/pure/{}", "moments/items/{}", "moments/tables/{}",
     "ron-gauss/private/{}", "ron-gauss/pure/mixture/{}", "pca/sample/{}", "lda/{}", "lda/pure/{}",
-    "answers/{}", "answers/pure/{}",
+    "answers/{}", "answers/pure/{}", "bounds/{}", "bounds/pure/{}",
 )  # fmt: skip
 
 

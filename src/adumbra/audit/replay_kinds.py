@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adumbra.audit.move_cases import whole_range
-from adumbra.audit.pairs import keeping_null
+from adumbra.audit.pairs import keeping_null, unbounded
 from adumbra.audit.person_cases import person_schema, scaled_schema
 from adumbra.audit.person_replay import (
     Row,
@@ -30,12 +30,13 @@ FAMILY = 25  # neighbours of one table
 ITEMS = 9
 # Which kinds are replayed for persons as well: one of each statistic and each way to choose.
 OF_PERSONS = (
-    "ron-gauss/", "ron-gauss-mixture/", "pca-sample/", "lda/", "answers/", "moments/", "moments-pure/",
+    "ron-gauss/", "ron-gauss-mixture/", "pca-sample/", "lda/", "answers/", "bounds/", "bounds-pure/",
+    "moments/", "moments-pure/",
     "moments-items/", "moments-tables/", "topk-frefirst/", "topk-em/", "topk-svt/", "topk-joint/",
     "topk-tps-refine/", "topk-gumbel-gaussian/",
 )  # fmt: skip
 # ... and where all their rows count, at a part of their weight.
-SCALED = ("ron-gauss/", "lda/", "answers/", "moments/", "moments-items/", "moments-tables/")
+SCALED = ("ron-gauss/", "lda/", "answers/", "bounds/", "moments/", "moments-items/", "moments-tables/")
 # A cell that no careful schema expects; each must become the value that the schema declares for missing.
 # Most are as a writer of CSV leaves them: quotes around delimiters, quotes and LF, but not around CR.
 HOSTILE_CELLS: tuple[bytes, ...] = (
@@ -238,6 +239,8 @@ def _synthesizers(
         ("answers", "answers", schema, {}, 1e-6),
         ("answers-few", "answers", schema, {"columns": ("b", "c"), "outcome": "b"}, 1e-6),
         ("answers-pure", "answers", schema, {"columns": ("a", "b", "c")}, 0.0),
+        ("bounds", "bounds", unbounded(schema), {}, 1e-6),
+        ("bounds-pure", "bounds", unbounded(schema), {}, 0.0),
         ("moments", "moments", schema, {"synthetic_rows": 5}, 1e-6),
         ("moments-pure", "moments", schema, {"synthetic_rows": 5, "numbers": "scores"}, 0.0),
         ("moments-null", "moments", keeping_null(schema), {"synthetic_rows": 5}, 1e-6),

@@ -1,4 +1,4 @@
-"""`adumbra schema draft | check | upgrade`: write and check what is publicly known of a table."""
+"""`adumbra schema draft | check | fill | upgrade`: write and check what is publicly known of a table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -113,6 +113,7 @@ def check(  # noqa: PLR0913 - one argument a flag
         "unit": str(declared.unit),
         "neighbours": str(declared.neighbours),
         "digest": declared.digest(),
+        "to_buy": [column.name for column in declared.columns if column.private],
     }
     unread = None if data is None else undeclared(data, declared)
     if as_json:
@@ -123,7 +124,9 @@ def check(  # noqa: PLR0913 - one argument a flag
             width = f"item sets of {declared.width} items"
         against = "" if data is None else f"; {fit_words(data, declared)}"
         relation = f"unit {declared.unit}, neighbours {declared.neighbours}"
-        typer.echo(f"{schema}: no fault; {width}, {relation}{against}")
+        private = sum(column.private for column in declared.columns)
+        buy = f"; to do: buy {private} of them by the method bounds" if private else ""
+        typer.echo(f"{schema}: no fault; {width}, {relation}{against}{buy}")
     if unread is not None:
         say_notes(unread, json=as_json)
 
@@ -153,6 +156,36 @@ def upgrade(
         target.write_bytes(new.encode("utf-8"))
     said = "upgraded" if new != text else "nothing to upgrade"
     typer.echo(f"{target}: {said}")
+
+
+@app.command()
+def fill(
+    schema: Annotated[Path, typer.Argument(help="The schema file with private columns.")],
+    release: Annotated[Path, typer.Argument(help="The folder of a release by the method bounds.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the filled schema to this file.")],
+    *,
+    force: Force = False,
+) -> None:
+    """Write bought bounds and levels into a schema; each column cites the release as its source."""
+    from adumbra.answers.askable import load
+    from adumbra.mechanisms.bounds.filling import fill_schema
+
+    require_new_file("out", out, force=force)
+    declared = read_schema(schema, header=False)
+    filled = fill_schema(declared, load(release))
+    out.write_text(filled.to_toml(), encoding="utf-8")
+    left = [column.name for column in filled.columns if column.private]
+    bought = sum(column.source.startswith("bought: ") for column in filled.columns)
+    typer.echo(f"{out}: {bought} columns cite the release{_left_words(left)}")
+
+
+def _left_words(left: list[str]) -> str:
+    """Which columns are still to be declared or bought."""
+    if not left:
+        return ""
+    from adumbra.data.files import listed
+
+    return f"; nothing was found for {listed(left)}: declare it, or buy it with more"
 
 
 def _compare(declared: "Schema", data: str, path: Path) -> "Schema":

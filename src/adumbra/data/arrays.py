@@ -232,7 +232,7 @@ def _require_shape(data: Matrix, schema: Schema) -> None:
     remedy = "give a pandas, polars or Arrow table"
     require(not times, f"column {times[:1]} of dates: is not read from arrays; {remedy}")
     require(data.ndim == 2, f"data of {data.ndim} dimensions: need rows x columns")
-    width = schema.require_closed().width
+    width = schema.require_closed(bought=False).width
     require(data.shape[1] == width, f"data of {data.shape[1]} columns: the schema declares {width}")
 
 

@@ -124,7 +124,7 @@ def evaluate(  # noqa: PLR0913 - the rows, the releases, and what they are judge
     require(shadows == 0 or shadows >= 4, f"shadows={shadows}: must be 0, or at least 4")
     loaded = [one if isinstance(one, Release) else load(one) for one in many]
     names = _names(loaded)
-    declared = (schema or loaded[0].schema).require_closed()
+    declared = (schema or loaded[0].schema).require_closed(bought=False)
     own = [_columns_of(one, declared, name) for one, name in zip(loaded, names, strict=True)]
     recorded = _record(ledger, loaded)
     steps = _Steps(progress)

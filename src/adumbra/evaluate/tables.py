@@ -76,6 +76,10 @@ def _instead(release: Release) -> str:
     method = release.card["method"]["name"].split(" ", maxsplit=1)[0]
     if method == "answers":
         return "answers releases sums, not rows; `adumbra ask` gives its answers, each with an error bar"
+    if method == "bounds":
+        return (
+            "bounds releases bounds and levels, not rows; `adumbra schema fill` writes them to a schema"
+        )
     if method == "top-k":
         return "top-k releases counts, not rows; each count has its standard error beside it"
     if method in {"dppro", "jl-laplace"}:

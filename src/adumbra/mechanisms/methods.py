@@ -15,6 +15,7 @@ from typing import Any
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.answers import ANSWERS
 from adumbra.mechanisms.base import Method, Published, Settled
+from adumbra.mechanisms.bounds import BOUNDS
 from adumbra.mechanisms.lda import LDA
 from adumbra.mechanisms.moments import MOMENTS
 from adumbra.mechanisms.pca import PCA
@@ -24,7 +25,9 @@ from adumbra.mechanisms.topk import TOP_K
 from adumbra.postprocess.pictures import NOTHING, Pictures
 from adumbra.release.artifact import Release
 
-METHODS: tuple[Method[Any, Any], ...] = (ANSWERS, DPPRO, JL_LAPLACE, LDA, MOMENTS, PCA, RON_GAUSS, TOP_K)
+METHODS: tuple[Method[Any, Any], ...] = (
+    ANSWERS, BOUNDS, DPPRO, JL_LAPLACE, LDA, MOMENTS, PCA, RON_GAUSS, TOP_K,
+)  # fmt: skip
 
 OLDER_NAMES = {  # of fields on cards that were made before 0.1
     "moments": {"sample_rows": "synthetic_rows", "rows_guess": "expected_rows"},

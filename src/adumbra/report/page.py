@@ -47,8 +47,10 @@ EXPECTED = {
     "one_way_total_variation_worst": "error of the shares of values in the worst column",
     "one_way_total_variation_worst_if_columns_are_alike": "worst error where columns look alike",
     "pair_sigma": "noise of a count of two columns, from the correlations (in rows, at most)",
+    "rows_to_be_found": "rows in one cell for a bound or level to be found",
     "rows_for_a_coefficient": "rows for a standardised coefficient within 0.1",
     "share_half_width": "half-width of a share of rows",
+    "share_to_be_found": "the same as a share of all rows",
     "second_moment_error": "error of a second moment of two columns (columns scaled to width 1)",
     "spectral_edge": "variance below which a direction is lost in noise (columns scaled to width 1)",
     "squared_error_of_mean_at_most": "squared error of a row if only the mean is released, at most",
@@ -58,6 +60,8 @@ EXPECTED = {
     "surviving_rank": "principal directions detectable above the noise, at most",
 }
 FACTS = {
+    "found": "what was found, by column",
+    "rows_to_be_found": EXPECTED["rows_to_be_found"],
     "caps": "caps of numbers: what lies beyond counts as the cap",
     "columns": "columns that can be asked about",
     "outcome": "column whose sums have less noise",
@@ -134,6 +138,7 @@ class Declared:
     kind: str
     bounds: str
     missing: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +165,8 @@ def render(card: Mapping[str, Any], pictures: Pictures = NOTHING) -> str:
         figures=_pictures(amount["mu"], amount["epsilon"], tuple(said.captions)),
         tables=[_table_words(name, table) for name, table in card["contents"]["tables"].items()],
         noise=[_noise_words(use) for use in card["mechanisms"]],
-        declared=_declared(card["public_inputs"]["schema"]),
+        declared=(lines := _declared(card["public_inputs"]["schema"])),
+        sourced=any(line.source for line in lines),
         shown=SHOWN_GROUPS,
         drawn=drawing.drawn_or_nothing(pictures),
         words=pictures.words,
@@ -257,6 +263,7 @@ def _declared(schema: Mapping[str, Any]) -> list[Declared]:
                 kind=str(alike[0].get("kind", "")),
                 bounds=_bounds(alike[0]),
                 missing=_missing(alike[0]),
+                source=str(alike[0].get("source", "")),
             )
         )
     return lines
@@ -264,6 +271,8 @@ def _declared(schema: Mapping[str, Any]) -> list[Declared]:
 
 def _bounds(column: Mapping[str, Any]) -> str:
     """The values a column may take, in words."""
+    if column.get("private") is True:
+        return f"bought within {_bounds({**column, 'private': False})}"
     if column.get("lower") is not None and column.get("upper") is not None:
         atoms = ", ".join(map(_value, column.get("atoms", [])))
         apart = f"; counted apart: {atoms}" if atoms else ""

@@ -17,7 +17,7 @@ from adumbra.report.sheet import Sheet, audit_words
 
 KINDS = ("Government", "Industry", "Nonprofit")  # of curators
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
-SUMMARIES = ("answers", "top-k")  # methods whose tables are statistics and not rows
+SUMMARIES = ("answers", "bounds", "top-k")  # methods whose tables are statistics and not rows
 NEEDED = ("curator", "curator_type", "intended_use", "region", "author")
 _UNQUOTED = re.compile(r"[a-z_]+")
 

@@ -23,6 +23,7 @@ ROWS = {
     "jl-laplace": _ONE_EACH,
     "pca": "There are as many rows as private rows; each is made of noisy numbers.",
     "answers": "Each row is one column or level of the table, with its mean or share.",
+    "bounds": "Each row is one column, or one level of a column, that was found.",
     "top-k": "Each row is one item. No row belongs to a person.",
 }
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&@$^]|:(?=//)|(?<=www)\.", re.IGNORECASE)

@@ -10,6 +10,13 @@ from adumbra.schema.rules import OWN_CATEGORY, Declaration, Kind
 from adumbra.schema.times import instant_of
 
 Facts = dict[str, object]
+# What encloses bounds that are to be bought, where nothing narrower is declared.
+WIDEST: dict[Kind, tuple[Any, Any]] = {
+    Kind.NUMBER: (-(2.0**40), 2.0**40),
+    Kind.INTEGER: (-(2**40), 2**40),
+    Kind.DATE: ("1900-01-01", "2100-01-01"),
+    Kind.DATETIME: ("1900-01-01T00:00:00", "2100-01-01T00:00:00"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +29,9 @@ class Column(Declaration):
     """
 
     def __post_init__(self) -> None:
+        if self.private is True and self.lower is None and self.upper is None and self.kind in WIDEST:
+            for name, value in zip(("lower", "upper"), WIDEST[self.kind], strict=True):
+                object.__setattr__(self, name, value)
         if self.kind in (Kind.DATE, Kind.DATETIME):
             for name in ("lower", "upper", "missing"):
                 object.__setattr__(self, name, self._instant(getattr(self, name)))
@@ -42,7 +52,8 @@ class Column(Declaration):
         """What of it the first format cannot say; empty if there is nothing."""
         if self.kind in (Kind.DATE, Kind.DATETIME, Kind.ORDINAL):
             return f"kind={str(self.kind)!r}"
-        return "atoms" if self.atoms else "source" if self.source else ""
+        named = ("atoms", "source", "private")
+        return next((name for name in named if getattr(self, name)), "")
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -61,20 +72,25 @@ class Column(Declaration):
     @property
     def fill(self) -> float:
         """The float64 value (number or code) of everything unreadable."""
-        if self.is_numeric:
+        if self.private or self.keeps_null:  # of a private column it is counted nowhere
+            return self._beyond
+        if self.is_numeric and self.missing is None:
             lower, upper = self.limits
-            if self.missing is None:
-                middle = lower + (upper - lower) / 2
-                return float(round(middle)) if self.is_whole else middle
-            if self.keeps_null:  # the next value above the bounds, which no other cell can have
-                return upper + 1.0 if self.is_whole else math.nextafter(upper, math.inf)
-            ranked = self.kind is Kind.ORDINAL
-            return float(self.categories.index(str(self.missing)) if ranked else self.missing)
+            middle = lower + (upper - lower) / 2
+            return float(round(middle)) if self.is_whole else middle
+        if self.kind.has_bounds:
+            return float(self.missing or 0)
         if self.kind is Kind.BOOLEAN:
             return float(bool(self.missing))
-        if self.missing == OWN_CATEGORY:
+        if self.missing == OWN_CATEGORY and self.kind is Kind.CATEGORY:
             return float(len(self.categories))
         return float(self.categories.index(str(self.missing))) if self.missing is not None else 0.0
+
+    @property
+    def _beyond(self) -> float:
+        """The next value above the bounds or codes, which no other cell can have."""
+        upper = self.limits[1]
+        return upper + 1.0 if self.is_whole else math.nextafter(upper, math.inf)
 
     def _plain(self, value: float | str | None) -> object:
         """A declared value as a file writes it."""
@@ -92,7 +108,7 @@ class Column(Declaration):
             given["categories"] = list(self.categories)
         if self.missing is not None:
             given["missing"] = self._plain(self.missing)
-        given |= {"cast": True} if self.cast else {}
+        given |= {name: True for name in ("cast", "private") if getattr(self, name)}
         return given | ({"source": self.source} if self.source else {})
 
 

@@ -19,6 +19,7 @@ _COLUMN_FIELDS = (
     "missing",
     "cast",
     "source",
+    "private",
 )
 CSV = ("header", "delimiter", "encoding")
 NEW = ("rules", "derived")  # of the second format

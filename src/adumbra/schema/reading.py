@@ -336,6 +336,7 @@ def _read_column(entry: Table, name: str) -> Column | None:
         cast=is_cast or False,
         source=entry.get("source", str) or "",
         atoms=entry.numbers("atoms", kind),
+        private=entry.get("private", bool) or False,
     )
     faults = declared.faults()
     for field_name, message in faults:

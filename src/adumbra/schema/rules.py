@@ -65,6 +65,7 @@ class Declaration:
     cast: bool = False  # any stored type that can be read will do
     source: str = ""  # where the facts of this column come from, if not from `declared_by`
     atoms: tuple[float, ...] = ()  # single values that many rows share, counted apart
+    private: bool = False  # its bounds or levels are to be bought: those declared only enclose them
 
     @property
     def is_numeric(self) -> bool:
@@ -110,11 +111,20 @@ class Declaration:
             found.append(("categories", message))
         if self.kind is Kind.BOOLEAN and not isinstance(self.missing, bool | None):
             found.append(("missing", f"missing={self.missing!r}: a boolean column takes true or false"))
-        if not isinstance(self.cast, bool):
-            found.append(("cast", f"cast={self.cast!r}: must be true or false"))
+        found += _flag_faults(self)
         if self.kind is Kind.ITEMS:
             found.append(("kind", "kind='items': item sets are declared by [items], not as a column"))
         return found
+
+
+def _flag_faults(column: Declaration) -> list[Fault]:
+    """What is true or false, and whether there is anything to buy."""
+    flags = (("cast", column.cast), ("private", column.private))
+    wrong = [(name, value) for name, value in flags if not isinstance(value, bool)]
+    found = [(name, f"{name}={value!r}: must be true or false") for name, value in wrong]
+    if column.private and column.kind is Kind.BOOLEAN:
+        found.append(("private", "private: a boolean column has nothing to buy; remove it"))
+    return found
 
 
 _FORMS = {Kind.DATE: "a date such as 2020-01-31", Kind.DATETIME: "a time such as 2020-01-31T08:30:00"}
@@ -133,6 +143,8 @@ def _shown(column: Declaration, value: object) -> str:
 def _bound_faults(column: Declaration) -> list[Fault]:
     """Bounds: both there, finite, in order, representable."""
     lower, upper = column.lower, column.upper
+    if column.private and lower is None and upper is None:
+        return []  # the widest ones, which `Column` fills in
     if lower is None or upper is None:
         absent = [name for name, value in (("lower", lower), ("upper", upper)) if value is None]
         rule = f"{_article(column.kind)} {column.kind} column needs bounds; {_PUBLIC}"
@@ -224,6 +236,8 @@ def _category_faults(column: Declaration) -> list[Fault]:
     names = column.categories
     if not names:
         rule = f"{_article(column.kind)} {column.kind} column lists its values"
+        if column.private:
+            rule += ", also those of which the frequent ones are bought"
         return [("categories", f"categories are absent: {rule}; {_PUBLIC}")]
     faults = []
     doubles = doubled(names)

@@ -219,8 +219,12 @@ class Schema:
             return self
         return replace(self, unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, person=None)
 
-    def require_closed(self) -> "Schema":
-        """Refuse a schema whose patterns still wait for column names."""
+    def require_closed(self, *, bought: bool = True) -> "Schema":
+        """Refuse a schema whose patterns wait for names or (`bought`) whose columns wait for bounds."""
+        waiting = [column.name for column in self.columns if column.private] if bought else []
+        steps = "buy it by the method bounds, then run `adumbra schema fill`"
+        require(not waiting, f"column {''.join(waiting[:1])!r}, private=true: what it may hold is not "
+                f"known yet; {steps}")  # fmt: skip
         open_patterns = ", ".join(repr(pattern.match) for pattern in self.patterns)
         remedy = "expand it with `adumbra schema check SCHEMA DATA --expanded OUT`"
         require(

@@ -49,7 +49,8 @@ def test_every_method_is_planned_or_says_why_not():
     assert found["top-k"].plan is None
     assert "takes item sets" in found["top-k"].refusal
     planned = {name for name, one in found.items() if one.plan is not None}
-    assert planned == set(ALL) - {"top-k"}
+    assert planned == set(ALL) - {"bounds", "top-k"}
+    assert "no column asks for it" in found["bounds"].refusal
     assert found["dppro"].plan.details["standard_error_by_n_components"]
     for name in planned:
         assert headline(found[name].plan)

@@ -33,7 +33,7 @@ OTHERS = {
     "mode": ("unsupervised", "supervised", "gmm"), "centring": ("public", "private"),
     "covariance": ("class", "tied", "sphere"), "rescale": ("normalise",), "unit_rows": (True,),
     "mean_share": (0.7,), "clip_factor": (4.0,), "k": (2,), "length": (2,), "max_length": (1,),
-    "label": ("public", "randomised"),
+    "label": ("public", "randomised"), "chance": (0.3,),
     "label_share": (0.2,), "algorithm": tuple(map(str, Algorithm)), "all_counts": (True,),
 }  # fmt: skip
 
@@ -116,6 +116,13 @@ def answers_modes():
     yield table(), ad.AnswersConfig(epsilon=20.0, columns=("b", "c", "class"))
 
 
+def bounds_modes():
+    for relation, delta in product((REPLACE, ADD), (0.0, 1e-6)):
+        schema = table(relation)
+        private = tuple(dataclasses.replace(one, private=True) for one in schema.columns)
+        yield dataclasses.replace(schema, columns=private), ad.BoundsConfig(epsilon=2.0, delta=delta)
+
+
 def moments_modes():
     yield table(), ad.MomentsConfig(epsilon=2.0, delta=0.0)
     yield table(label="class"), ad.MomentsConfig(epsilon=2.0)
@@ -138,8 +145,8 @@ def topk_modes():
 def modes():
     """Every mode of every method: a schema and a config that are accepted."""
     projections = (projection_modes(config) for config in (ad.DPProConfig, ad.JLLaplaceConfig))
-    others = (ron_gauss_modes(), component_modes(), answers_modes(), moments_modes(), topk_modes())
-    return [*chain(*projections, *others)]
+    others = (ron_gauss_modes(), component_modes(), answers_modes(), bounds_modes(), moments_modes())
+    return [*chain(*projections, *others, topk_modes())]
 
 
 def shown(source, config):

@@ -76,7 +76,7 @@ def test_the_registry_entry_keeps_the_registrys_rules(releases, method):
         "Pure DP" if card["guarantee"]["variant"] == "pure" else "Approximate DP"
     )
     synthetic = method in {"moments", "ron-gauss", "lda", "pca"}
-    summary = method in {"top-k", "answers"}
+    summary = method in {"top-k", "answers", "bounds"}
     kind = "Summary statistics" if summary else "Synthetic data" if synthetic else "Dataset"
     assert entry["basic"]["data_product_type"] == kind
     assert entry["basic"]["data_product_sector"] == "Healthcare"

@@ -1,5 +1,7 @@
 """Plain words on pages: names of errors, the order of lists, and readings of attacks."""
 
+from dataclasses import replace
+
 import adumbra as ad
 from adumbra.relations import Neighbours, Unit
 from adumbra.report.internal import scores
@@ -48,6 +50,8 @@ def test_every_expected_error_has_a_phrase():
         ad.JLLaplaceConfig(n_components=2, epsilon=1.0),
     ]
     met = {name for config in configs for name in ad.plan(config, MIXED).expected}
+    private = tuple(replace(column, private=True) for column in MIXED.columns)
+    met |= set(ad.plan(ad.BoundsConfig(epsilon=1.0), replace(MIXED, columns=private)).expected)
     assert met == set(EXPECTED) - set(OLD_NAMES)
     assert all("mean over columns" in EXPECTED[name] for name in OLD_NAMES)
 

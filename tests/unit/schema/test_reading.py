@@ -188,7 +188,7 @@ def test_ranges_and_single_names_are_written_apart():
 def test_the_examples_of_the_reference_are_schemas():
     reference = Path(__file__).parents[3] / "docs" / "reference" / "schema-format.md"
     found = re.findall(r"```toml\n(.*?)```", reference.read_text(), re.DOTALL)
-    whole, person, kinds, items, constraint, rules, derived = found
+    whole, person, bought, kinds, items, constraint, rules, derived = found
     of_persons = Schema.parse('format = "adumbra-schema/2"\n' + person + COLUMN)
     assert of_persons.person is not None
     assert of_persons.reach.rows == 8
@@ -196,6 +196,7 @@ def test_the_examples_of_the_reference_are_schemas():
     newest = TABLE.replace("schema/1", "schema/2")
     named = {column.name: str(column.kind) for column in Schema.parse(newest + kinds).columns}
     assert named == {"admitted": "date", "pain": "ordinal", "income": "number"}
+    assert all(column.private for column in Schema.parse(newest + bought).columns)
     assert Schema.parse(TABLE + items).width == 16_470
     hired, left = COLUMN.replace('"a"', '"hired"'), COLUMN.replace('"a"', '"left"')
     assert len(Schema.parse(TABLE + hired + left + constraint).constraints) == 1

@@ -1,0 +1,63 @@
+"""Planted bugs of bought bounds and levels."""
+
+import numpy as np
+
+from adumbra.audit.mutant import Mutant
+from adumbra.data.batch import Batch
+from adumbra.mechanisms.bounds import plan, release
+from adumbra.mechanisms.bounds.plan import Parts
+from adumbra.numerics import Array, Lattice
+from adumbra.privacy.conversion import mu_of
+from adumbra.statistics import histograms
+from adumbra.statistics.base import Sensitivity
+from adumbra.statistics.histograms import CellRows, cell_rows
+
+REPLACED, GROWN, PURE = "bounds/replace-one", "bounds/add-remove", "bounds/pure/replace-one"
+
+
+def without_noise(exact: Lattice, *_: object) -> Array:
+    """The exact counts."""
+    return exact.to_float()
+
+
+def of_one_column(_columns: int, _neighbours: object) -> Sensitivity:
+    """One row moves one cell, as if there were one column."""
+    return Sensitivity(l1=2.0, l2=2.0**0.5)
+
+
+def own_grid(batch: Batch, parts: Parts) -> CellRows:
+    """Cells between the least and the largest value of the block, not of the public grid."""
+    codes = np.empty((len(batch), len(parts.columns)), np.int64, order="F")
+    for at, place in enumerate(parts.places):
+        values = batch.values[:, place]
+        low, high = values.min(), values.max()
+        codes[:, at] = (values - low) / max(high - low, 1e-9) * (parts.histograms.cells[at] - 1)
+    return cell_rows(codes, parts.histograms.cells)
+
+
+BOUNDS_MUTANTS = (
+    Mutant(
+        name="bounds: found in counts without noise",
+        check="replay",
+        case=REPLACED,
+        patches=lambda: [(release, "noisy", without_noise)],
+    ),
+    Mutant(
+        name="bounds: all columns at the price of one",
+        check="sensitivity",
+        case=PURE,
+        patches=lambda: [(histograms, "histogram_sensitivity", of_one_column)],
+    ),
+    Mutant(
+        name="bounds: twice the budget",
+        check="attack",
+        case=GROWN,
+        patches=lambda: [(plan, "mu_of", lambda *budget: 2.0 * mu_of(*budget))],
+    ),
+    Mutant(
+        name="bounds: cells between the data's own ends",
+        check="sensitivity",
+        case=REPLACED,
+        patches=lambda: [(release, "cell_block", own_grid)],
+    ),
+)

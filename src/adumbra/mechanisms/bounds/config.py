@@ -1,0 +1,26 @@
+"""The public parameters of bought bounds and levels."""
+
+from dataclasses import dataclass
+
+from adumbra.errors import require
+from adumbra.mechanisms import fields
+from adumbra.mechanisms.fields import option, require_rows, settle_fields
+from adumbra.privacy.guarantee import require_budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundsConfig:
+    """Public parameters, all of them; the release's card prints each."""
+
+    epsilon: float = option(fields.EPSILON)
+    delta: float = option(fields.DELTA, default=1e-6)
+    chance: float = option(
+        "Chance that noise alone widens any bound or names any level that no row has.", default=0.05
+    )
+    expected_rows: int | None = option(fields.EXPECTED_ROWS, default=None)
+
+    def __post_init__(self) -> None:
+        settle_fields(self)
+        require_budget(self.epsilon, self.delta)
+        require_rows(expected_rows=self.expected_rows)
+        require(1e-9 <= self.chance <= 0.5, f"chance={self.chance}: must lie between 1e-9 and 0.5")
