@@ -15,6 +15,8 @@ COVER = (  # few recordings that take all that are taken by any; `make audit` re
     *("answers/bounds/replace-one", "answers/pure/bounds/add-remove", "answers/scale/replace-person"),
     *("answers/pure/scale/add-remove-person", "answers/add-remove", "kind answers-few/replace-one"),
     *("kind answers-pure/replace-one", "kind answers/replace-one/one category"),
+    *("bounds/replace-one", "bounds/pure/add-remove", "kind bounds/replace-one"),
+    "kind bounds/replace-one/one column",
     *("kind scale-ron-gauss/replace-person", "kind scale-lda/replace-person"),
     *("dppro/element/public-label", "dppro/row/identity", "jl-laplace/element/gaussian"),
     *("jl-laplace/element/randomised-label", "jl-laplace/row", "kind dppro/element", "kind dppro/row"),
@@ -69,6 +71,7 @@ def test_every_branch_is_taken_or_listed_and_a_rare_planted_one_is_seen(record_p
     counted = found.by_mechanism()
     assert {
         "answers",
+        "bounds",
         "moments",
         "pca",
         "lda",

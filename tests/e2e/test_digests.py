@@ -33,7 +33,8 @@ FIXED = ("JLLaplaceConfig.delta",)  # options with one value that is allowed
 AFTER_A_MODEL = {"choices", "tables"}
 ONE_OF_EACH = (
     "dppro/row/sphere", "jl-laplace/element/sparse", "ron-gauss/tied/pure", "pca/rows/share",
-    "lda/floor", "answers/few", "moments/guess", "topk/em/replace-one/pure",
+    "lda/floor", "answers/few", "bounds/add-remove/pure",
+    "moments/guess", "topk/em/replace-one/pure",
 )  # fmt: skip
 
 

@@ -167,7 +167,7 @@ def _bounds():
         columns = tuple(
             replace(one, private=True) if one.kind is not Kind.BOOLEAN else one for one in schema.columns
         )
-        made = ad.BoundsConfig(epsilon=3.0, delta=delta)
+        made = ad.BoundsConfig(epsilon=3.0, delta=delta, chance=0.05 if relation is ADD else 0.2)
         yield DigestKind(f"bounds/{relation}/{noise}", replace(schema, columns=columns), made)
 
 

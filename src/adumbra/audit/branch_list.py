@@ -9,6 +9,10 @@ LISTED: dict[str, tuple[str, ...]] = {
     "reads a release; no private row is at hand": (
         "mechanisms.answers.release:pictures: places [no]",
         "mechanisms.answers.release:pictures: places [yes]",
+        "mechanisms.bounds.release:pictures: edges is not None [no]",
+        "mechanisms.bounds.release:pictures: edges is not None [yes]",
+        "mechanisms.bounds.release:pictures: parts.is_pure [no]",
+        "mechanisms.bounds.release:pictures: parts.is_pure [yes]",
         "mechanisms.base:Plan._repr_html_: self.size is None [no]",
         "mechanisms.base:Plan._repr_html_: self.size is None [yes]",
         "mechanisms.moments.chosen:read_released: j >= 0 [no]",
@@ -23,6 +27,9 @@ LISTED: dict[str, tuple[str, ...]] = {
     "after the noise, from a public seed (tests/unit/mechanisms/test_synthetic_rows.py)": (
         "mechanisms.base:Draft.with_rows: first.num_rows == rows [no]",
         "mechanisms.moments.release:_with_rows: model.schema.rules [yes]",
+    ),
+    "after the noise: bounds as text (tests/unit/mechanisms/bounds/test_bounds_release.py)": (
+        "mechanisms.bounds.release:find: column.kind.is_time [yes]",
     ),
     "words of a plan; nothing is drawn": (
         "mechanisms.answers.plan:_words: columns > SHARP [yes]",

@@ -32,7 +32,10 @@ def drills() -> list[Kind]:
     schema = made["lda/add-remove-person"].schema
     spec = schema.person
     nobody = schema if spec is None else replace(schema, person=replace(spec, no_person="one-person"))
+    bought = made["bounds/replace-one"].schema
+    columns = tuple(replace(one, private=one.name == "a") for one in bought.columns)
     return [
+        replace(like("bounds/replace-one", "one column"), schema=replace(bought, columns=columns)),
         like("answers/replace-one", "one category", columns=("c",)),
         like("pca/rows", "shrunk", shrink=True),
         like("pca/pure/rows", "shrunk", shrink=True),

@@ -10,7 +10,7 @@ Guarantee   pure epsilon (discrete Laplace) or mu-GDP (rounded normal); unit row
             or add-remove. Holds for any input.
 Reference   Dwork, McSherry, Nissim, Smith, TCC 2006 (histograms); the grid and the scan are ours.
 Proof       release.proof.md, of `draw` and `cell_block`.
-Limits      Level names that nobody declared are not released: docs/decisions/0028-bought-facts.md.
+Limits      Level names that nobody declared are not released: docs/decisions/0029-bought-facts.md.
 """
 
 import numpy as np
