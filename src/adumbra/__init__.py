@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adumbra.answers.estimate import Estimate
     from adumbra.attestation.signers import new_key, open_key
     from adumbra.attestation.trust import Trust
+    from adumbra.data.sql import SqlQuery
     from adumbra.engine.local import LocalEngine
     from adumbra.errors import (
         AdumbraError,
@@ -103,6 +104,7 @@ _HOMES = {
     "Release": "adumbra.release.artifact",
     "Schema": "adumbra.schema.schema",
     "SchemaError": "adumbra.errors",
+    "SqlQuery": "adumbra.data.sql",
     "TopKColumns": "adumbra.estimators",
     "TopKConfig": "adumbra.mechanisms.topk",
     "Trust": "adumbra.attestation.trust",
@@ -170,6 +172,7 @@ __all__ = [
     "Release",
     "Schema",
     "SchemaError",
+    "SqlQuery",
     "TopKColumns",
     "TopKConfig",
     "Trust",

@@ -238,7 +238,8 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
     Parameters
     ----------
     data : what to release: the path of a Parquet, CSV or TSV file, a folder or glob of them, or a FIMI
-        `.dat` file; a table of pandas, polars or pyarrow; a numpy array or a scipy.sparse matrix
+        `.dat` file; a `.sql` file or a `SqlQuery`; an address in an object store; a table of pandas,
+        polars or pyarrow; a numpy array or a scipy.sparse matrix
     config : the config of a method, such as `MomentsConfig(epsilon=1.0)`
     schema : the declared columns, unit and relation: a `Schema`, or the path of a schema file
     ledger : the ledger that pays: an open `Ledger`, a path, or a postgresql:// address

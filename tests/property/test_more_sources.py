@@ -6,6 +6,7 @@ import math
 import tempfile
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -204,3 +205,31 @@ def test_declared_forms_are_checked_and_drafted(tmp_path):
     assert Schema.parse(schema.to_toml()) == schema
     with pytest.raises(SchemaError, match="delimiter: needs format"):
         Schema.parse(schema.to_toml().replace("schema/2", "schema/1"))
+
+
+def test_parquet_files_of_an_object_store_are_their_table(tmp_path):
+    data = pa.table({"c": [True, None] * 5, "a": np.arange(10.0), "i": range(10), "b": ["x", "y"] * 5})
+    store = fsspec.filesystem("memory")
+    store.makedirs("/visits", exist_ok=True)
+    for part, name in enumerate(("p0.parquet", "p1.parquet")):
+        with store.open(f"/visits/{name}", "wb") as file:
+            pq.write_table(data.slice(5 * part, 5), file)
+    store.pipe("/visits/_SUCCESS", b"")
+    address = "memory://visits"
+    expected = rows_of(data, PRIVATE)
+    assert rows_of(address, PRIVATE) == expected
+    assert open_source(address, table()).public_rows() == 10
+    assert rows_of("memory://visits/p0.parquet", PRIVATE) == expected[:5]
+    assert compare(address, PRIVATE) == (PRIVATE, [])
+    assert [name for name, _ in describe(address)[0][1]] == ["c", "a", "i", "b"]
+    store.pipe("/visits/more.csv", b"a,i,b,c\nCANARY,1,x,1\n")
+    for wrong, words in (
+        (address, "other files than Parquet"),
+        ("memory://nothing", "no file there"),
+        ("nosuch://CANARY@store/x", "the store cannot be read"),
+    ):
+        with pytest.raises(InvalidInput, match=words) as caught:
+            open_source(wrong, PRIVATE)
+        assert "CANARY" not in str(caught.value)
+        assert caught.value.__cause__ is None
+    store.rm("/visits", recursive=True)

@@ -145,6 +145,11 @@ def id_column(values: Any) -> Column:  # noqa: ANN401  (as above)
     return read_cells(map(_printed, _each(values)))
 
 
+def printed_cells(values: Iterable[object]) -> pa.StructArray:
+    """The same of any Python objects."""
+    return read_cells(map(_printed, values))
+
+
 def _printed(value: object) -> object:
     """A number or a text as it is; another object as text; None for what equals nothing, as NaT."""
     if value is None or issubclass(type(value), (*_TEXTS, *_NUMBERS)):

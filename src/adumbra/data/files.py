@@ -3,6 +3,7 @@
 import glob
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
@@ -23,6 +24,7 @@ SUFFIXES |= {f"{plain}.gz": SUFFIXES[plain] for plain in (".csv", ".tsv", ".json
 PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip", ".7z"}
 MEMORY_PIN = "memory"  # an object in memory has no name, size or time that could change behind us
 _LISTED = ", ".join(SUFFIXES)
+_ADDRESS = re.compile(r"^[a-z][a-z0-9+.-]+://")
 
 
 def find_files(location: str | Path) -> tuple[Path, ...]:
@@ -69,6 +71,16 @@ def suffix_of(path: Path) -> str:
     """What tells the kind of a file: its last suffix, of a packed file the last two."""
     suffix = path.suffix.lower()
     return Path(path.stem).suffix.lower() + suffix if suffix == ".gz" else suffix
+
+
+def is_query_file(data: object) -> bool:
+    """Whether data names a file that holds one SQL query."""
+    return isinstance(data, str | Path) and str(data).lower().endswith(".sql") and Path(data).is_file()
+
+
+def is_store(data: object) -> bool:
+    """Whether data is the address of an object store, such as s3://bucket/folder."""
+    return isinstance(data, str) and _ADDRESS.match(data) is not None
 
 
 def is_dataset(data: object) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from adumbra.data.batch import Batch, Part, SetBatch
-from adumbra.data.files import file_kind, find_files, has_arrow, is_dataset
+from adumbra.data.files import file_kind, find_files, has_arrow, is_dataset, is_query_file, is_store
 from adumbra.errors import AdumbraError, InvalidInput, require, unreadable
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
 from adumbra.schema.schema import Schema
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from adumbra.data.split import Split, Watcher
 
 _READABLE = (
-    "give a path, a pandas, polars or pyarrow table, an Arrow dataset, a numpy array or a scipy.sparse "
-    "matrix"
+    "give a path, a pandas, polars or pyarrow table, an Arrow dataset, a SqlQuery, a numpy array or a "
+    "scipy.sparse matrix"
 )
 
 
@@ -104,6 +104,16 @@ def open_source(data: object, schema: Schema) -> Source:
 
 def _opened(data: object, schema: Schema) -> Source:
     """The rows as they are."""
+    if is_query_file(data) or type(data).__name__ == "SqlQuery":
+        from adumbra.data.sql import open_sql, query_of  # noqa: PLC0415
+
+        query = query_of(data)
+        if query is not None:
+            return open_sql(query, schema)
+    if is_store(data):
+        from adumbra.data.stores import dataset_of  # noqa: PLC0415
+
+        data = dataset_of(data)
     if isinstance(data, str | Path):
         return _open_files(find_files(data), schema)
     from adumbra.data import arrays  # noqa: PLC0415  (each kind of data loads only what it needs)
