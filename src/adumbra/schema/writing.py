@@ -197,7 +197,8 @@ def _column_sections(columns: Iterable[Fields], *, is_draft: bool = False) -> It
         fields = _spec(members[0])
         for title, names in _ranges([str(member["name"]) for member in members]):
             if title is not None:
-                yield _section("[[groups]]", {"match": title, **fields})
+                section = _section("[[groups]]", {"match": title, **fields})
+                yield section + (_other_kinds(fields) if is_draft else "")
             elif len(names) > 1 and not (is_draft and _todos(fields)):
                 yield _section("[[groups]]", {"names": names, **fields})
             else:
@@ -208,13 +209,31 @@ def _column_section(fields: Fields) -> str:
     """One column; where its kind is open, with the kinds that fit and the lines that each needs."""
     section = _section("[[columns]]", fields)
     if fields.get("kind") != TODO:
-        return section
+        return section + _other_kinds(fields)
     kinds = (
         "# kind: number, integer, date or datetime (keep lower and upper), "
         "category or ordinal (keep categories), boolean\n"
     )
     lines = f"lower = {_value(TODO)}\nupper = {_value(TODO)}\ncategories = {_value([TODO])}\n"
     return section + kinds + "".join(f"# {line}\n" for line in lines.splitlines())
+
+
+_FITTING = {  # what else a column of a stored type can be
+    "integer": "number, boolean, or category and ordinal (with categories in place of bounds)",
+    "number": "integer, which rounds",
+    "category": "ordinal (lowest first); with cast = true whatever its text says: integer, date, ...",
+    "date": "datetime",
+    "datetime": "date, which cuts off the time",
+}
+
+
+def _other_kinds(fields: Fields) -> str:
+    """Of a column with values to declare: the other kinds that fit, and what buys unknown ones."""
+    if not _todos(fields):
+        return ""
+    kinds = f"# kind: also {_FITTING[str(fields['kind'])]}\n"
+    unknown = "the bounds" if "lower" in fields else "which of a public list are frequent"
+    return f"{kinds}# private = true   if nobody knows {unknown}: the method bounds buys them\n"
 
 
 def _spec(fields: Fields) -> Fields:

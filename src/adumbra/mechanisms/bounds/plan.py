@@ -14,7 +14,7 @@ from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.moments.plan import calibrate_first
 from adumbra.mechanisms.sizes import Size
 from adumbra.numerics import Array
-from adumbra.postprocess.found import CountNoise, grid, tests_of, threshold
+from adumbra.postprocess.found import PARTS, CountNoise, grid, tests_of, threshold
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.guarantee import promise
 from adumbra.schema.schema import Column, Schema
@@ -22,6 +22,8 @@ from adumbra.statistics.histograms import Histograms
 
 METHOD = "bounds"
 COUNTS = "counts"
+USUAL = 4  # cells for each doubling where nobody says how many rows there are
+CROWD = 32  # a doubling that holds so small a part of the rows, evenly, is still found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,7 @@ class Parts:
     columns: tuple[Column, ...]
     places: tuple[int, ...]  # where they stand in the table
     edges: tuple[Array | None, ...]  # None: the levels themselves
+    fineness: int  # cells for each doubling
     histograms: Histograms
     counting: Calibrated
     is_pure: bool
@@ -63,24 +66,41 @@ def settle(config: BoundsConfig, schema: Schema) -> Settled[BoundsConfig, Parts]
     if not places:
         remedy = "write `private = true` into the columns whose bounds or levels are not publicly known"
         raise InvalidInput(f"private: no column asks for it, and {METHOD} has nothing to buy; {remedy}")
-    columns = tuple(schema.columns[place] for place in places)
-    edges = tuple(grid(column) if column.kind.has_bounds else None for column in columns)
+    rows, columns = schema.rows or config.expected_rows, tuple(schema.columns[p] for p in places)
+    for fineness in PARTS:
+        parts = _parts(config, schema, columns, places, fineness)
+        if fineness == (USUAL if rows is None else PARTS[-1]) or (
+            rows is not None and CROWD * parts.limit(1) * fineness <= rows
+        ):
+            break
+    return Settled(config=config, schema=schema, plan=_plan(config, schema, parts), parts=parts)
+
+
+def _parts(
+    config: BoundsConfig,
+    schema: Schema,
+    columns: tuple[Column, ...],
+    places: tuple[int, ...],
+    fineness: int,
+) -> Parts:
+    """Cells of this fineness, and their noise."""
+    edges = tuple(grid(column, fineness) if column.kind.has_bounds else None for column in columns)
     cells = tuple(
         len(column.categories) if ends is None else len(ends) - 1
         for column, ends in zip(columns, edges, strict=True)
     )
     histograms, is_pure = Histograms(cells=cells), config.delta == 0
     amount = config.epsilon if is_pure else mu_of(config.epsilon, config.delta)
-    parts = Parts(
+    return Parts(
         columns=columns,
         places=places,
         edges=edges,
+        fineness=fineness,
         histograms=histograms,
         counting=calibrate_first(histograms, schema, amount, is_pure=is_pure),
         is_pure=is_pure,
         chance=config.chance,
     )
-    return Settled(config=config, schema=schema, plan=_plan(config, schema, parts), parts=parts)
 
 
 def _plan(config: BoundsConfig, schema: Schema, parts: Parts) -> Plan:
@@ -107,7 +127,11 @@ def _plan(config: BoundsConfig, schema: Schema, parts: Parts) -> Plan:
         noise=(parts.noise(),),
         expected={"rows_to_be_found": needed, **shares},
         notes=(*notes, *person_notes(schema)),
-        details={"columns": len(parts.columns), "cells": parts.histograms.size},
+        details={
+            "columns": len(parts.columns),
+            "cells": parts.histograms.size,
+            "cells_per_doubling": parts.fineness,
+        },
         size=_size(config, schema, parts),
     )
 

@@ -10,6 +10,7 @@ import pytest
 import adumbra as ad
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.bounds import BoundsConfig
+from adumbra.mechanisms.bounds.plan import USUAL
 from adumbra.postprocess.found import bounds_of, found_range, grid
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
@@ -17,9 +18,11 @@ from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 from support.components import draft_of
 
 LOUD = {"epsilon": 1000.0, "delta": 1e-6}  # next to no noise
-LEVELS = ("a", "b", "absent", "never")
-SURE = {"epsilon": 10.0, "chance": 1e-9}  # cells of these rows hold more than twice what is needed
 N = 4000
+LEVELS = ("a", "b", "absent", "never")
+# Cells of these rows hold more than twice what is needed; four or more of them make a doubling.
+SURE = {"epsilon": 10.0, "chance": 1e-9, "expected_rows": N}
+AGES = 95  # the end of the cell that holds 90
 
 
 def schema(neighbours=Neighbours.ADD_REMOVE, **changes):
@@ -69,7 +72,7 @@ def test_the_counts_are_those_of_a_naive_loop():
         if column.kind.lists_levels:
             wanted += [cells.count(level) for level in column.categories]
             continue
-        edges, counts = grid(column), {}
+        edges, counts = grid(column, USUAL), {}
         for cell in cells:
             if cell is None or cell != cell:
                 continue
@@ -78,17 +81,16 @@ def test_the_counts_are_those_of_a_naive_loop():
             counts[at] = counts.get(at := int(np.searchsorted(edges, value, "right")) - 1, 0) + 1
         wanted += [counts.get(at, 0) for at in range(len(edges) - 1)]
     assert np.array_equal(np.rint(draft.arrays["counts"]), wanted)
-    assert draft.facts["found"]["age"] == {"lower": 17, "upper": 91}  # 88 to 91 are one cell
+    assert draft.facts["found"]["age"] == {"lower": 0, "upper": 95}  # 80 to 95 are one cell
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_bounds_enclose_the_rows_and_levels_are_those_with_rows(delta):
     found = draft_of(rows(), schema(), BoundsConfig(**SURE, delta=delta)).facts["found"]
-    assert found["age"] == {"lower": 17, "upper": 91}
-    assert -320.0 <= found["income"]["lower"] <= -288.0
-    assert 960.0 <= found["income"]["upper"] <= 1024.0
-    assert "2014-10-01" < found["day"]["lower"] <= "2015-01-01"
-    assert "2017-06-19" <= found["day"]["upper"] < "2017-10-01"
+    assert found["age"] == {"lower": 0, "upper": AGES}  # a lower bound of 16 is near zero beside it
+    assert found["income"] == {"lower": -320.0, "upper": 1024.0}
+    assert "2014-03-01" < found["day"]["lower"] <= "2015-01-01"
+    assert "2017-06-19" <= found["day"]["upper"] < "2018-05-01"
     assert found["city"] == {"categories": ["a", "b"]}
     assert found["pain"] == {"categories": ["no", "some"]}
 
@@ -124,13 +126,35 @@ def test_cells_are_exact_binary_numbers_that_grow_by_a_sixteenth():
     ]
 
 
+def test_the_grid_is_finer_the_more_rows_there_are():
+    told = [
+        ad.plan(BoundsConfig(epsilon=1.0, expected_rows=rows), schema()).details["cells_per_doubling"]
+        for rows in (1_000, 10_000, 30_000, 10**6)
+    ]
+    assert told == sorted(told)
+    assert told[0] == 1
+    assert told[-1] == 16
+    assert ad.plan(BoundsConfig(epsilon=1.0), schema()).details["cells_per_doubling"] == USUAL
+
+
 def test_thin_tails_are_found_by_larger_blocks():
     counts = np.zeros(64)
     counts[20], counts[48:64] = 1000.0, 9.0
     assert found_range(counts, lambda width: 50.0 * width**0.5) == (20, 20)
     assert found_range(counts, lambda width: 25.0 * width**0.5) == (20, 63)
+    assert found_range(counts[::-1], lambda width: 25.0 * width**0.5) == (0, 43)
     assert found_range(np.zeros(5), lambda _: 1.0) is None
     assert found_range(np.full(8, 9.0), lambda width: 25.0 * width**0.5) == (0, 7)
+
+
+def test_a_bound_is_put_at_zero_if_the_other_is_far():
+    column = Column(name="x", kind=Kind.NUMBER, private=True)
+    edges = np.array([-8.0, -2.0, -1.0, 1.0, 2.0, 3.0, 8.0])
+    assert bounds_of(column, edges, (4, 5)) == (0.0, 8.0)
+    assert bounds_of(column, edges, (5, 5)) == (3.0, 8.0)
+    assert bounds_of(column, edges, (0, 0)) == (-8.0, 0.0)
+    enclosed = Column(name="x", kind=Kind.NUMBER, lower=0.5, upper=9.0, private=True)
+    assert bounds_of(enclosed, edges, (4, 5)) == (0.5, 8.0)
 
 
 @pytest.mark.parametrize(("cell", "wanted"), [(0, (0.0, 1.0)), (9, (8.0, 9.0)), (4, (4.0, 5.0))])
@@ -144,7 +168,7 @@ def test_a_filled_schema_cites_the_release_and_can_be_released(tmp_path):
     filled = ad.fill_schema(schema(), made)
     age, income, day, city, pain, known = filled.columns
     assert not any(column.private for column in filled.columns)
-    assert (age.lower, age.upper) == (17, 91)
+    assert (age.lower, age.upper) == (0, AGES)
     assert day.text(day.limits[0]) <= "2015-01-01"
     assert city.categories == ("a", "b")
     assert city.missing == "category"
@@ -176,7 +200,7 @@ def test_declared_missing_values_and_atoms_stay_inside(tmp_path):
     age, income, _, city, *_ = ad.fill_schema(
         declared, released(tmp_path / "r", declared=declared)
     ).columns
-    assert (age.lower, age.upper, age.missing) == (0, 91, 0)
+    assert (age.lower, age.upper, age.missing) == (0, AGES, 0)
     assert income.lower == -2000.0
     assert city.missing == "category"  # the declared one was not found
 
