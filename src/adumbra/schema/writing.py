@@ -229,9 +229,10 @@ _FITTING = {  # what else a column of a stored type can be
 
 def _other_kinds(fields: Fields) -> str:
     """Of a column with values to declare: the other kinds that fit, and what buys unknown ones."""
-    if not _todos(fields):
+    also = _FITTING.get(str(fields["kind"]))
+    if also is None or not _todos(fields):
         return ""
-    kinds = f"# kind: also {_FITTING[str(fields['kind'])]}\n"
+    kinds = f"# kind: also {also}\n"
     unknown = "the bounds" if "lower" in fields else "which of a public list are frequent"
     return f"{kinds}# private = true   if nobody knows {unknown}: the method bounds buys them\n"
 
