@@ -111,6 +111,13 @@ def tests_of(cells: int) -> int:
     return cells * cells.bit_length()
 
 
+def one_further(edges: Array, cells: tuple[int, int]) -> tuple[int, int]:
+    """One more cell away from zero on either side: on the coarsest grid a whole tail may be hidden."""
+    first = cells[0] - 1 if cells[0] > 0 and edges[cells[0]] < 0.0 else cells[0]
+    last = cells[1] + 1 if cells[1] + 2 < len(edges) and edges[cells[1] + 1] > 0.0 else cells[1]
+    return first, last
+
+
 def bounds_of(column: Column, edges: Array, cells: tuple[int, int]) -> Range:
     """The bounds that hold these cells: two different values within the column's own."""
     lower, upper = float(edges[cells[0]]), float(edges[cells[1] + 1])

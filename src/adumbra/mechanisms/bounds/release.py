@@ -24,7 +24,7 @@ from adumbra.mechanisms.bounds.config import BoundsConfig
 from adumbra.mechanisms.bounds.plan import COUNTS, Parts
 from adumbra.mechanisms.moments.release import noisy
 from adumbra.numerics import Array
-from adumbra.postprocess.found import bounds_of, found_range
+from adumbra.postprocess.found import PARTS, bounds_of, found_range, one_further
 from adumbra.postprocess.pictures import Bars, Pictures, reach_of
 from adumbra.privacy.grant import Grant
 from adumbra.schema.schema import Column
@@ -84,6 +84,8 @@ def find(parts: Parts, column: Column, edges: Array | None, counts: Array) -> di
     cells = found_range(counts, parts.limit)
     if cells is None:
         return None
+    if parts.fineness == PARTS[-1]:
+        cells = one_further(edges, cells)
     lower, upper = bounds_of(column, edges, cells)
     if column.kind.is_time:
         return {"lower": column.text(lower), "upper": column.text(upper)}

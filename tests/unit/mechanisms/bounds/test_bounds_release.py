@@ -11,7 +11,7 @@ import adumbra as ad
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.bounds import BoundsConfig
 from adumbra.mechanisms.bounds.plan import USUAL
-from adumbra.postprocess.found import bounds_of, found_range, grid
+from adumbra.postprocess.found import bounds_of, found_range, grid, one_further
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
@@ -145,6 +145,16 @@ def test_thin_tails_are_found_by_larger_blocks():
     assert found_range(counts[::-1], lambda width: 25.0 * width**0.5) == (0, 43)
     assert found_range(np.zeros(5), lambda _: 1.0) is None
     assert found_range(np.full(8, 9.0), lambda width: 25.0 * width**0.5) == (0, 7)
+
+
+def test_on_the_coarsest_grid_bounds_go_one_cell_further():
+    edges = np.array([-8.0, -2.0, 0.0, 2.0, 4.0, 8.0])
+    assert one_further(edges, (1, 2)) == (0, 3)
+    assert one_further(edges, (0, 4)) == (0, 4)
+    assert one_further(edges, (2, 3)) == (2, 4)
+    assert one_further(edges, (1, 1)) == (0, 1)
+    found = draft_of(rows(), schema(), BoundsConfig(epsilon=0.5, chance=1e-9, expected_rows=N)).facts
+    assert found["found"]["age"] == {"lower": 0, "upper": 255}  # 64 to 127, and one more
 
 
 def test_a_bound_is_put_at_zero_if_the_other_is_far():
