@@ -82,6 +82,13 @@ def test_a_method_without_sums_says_what_would_answer(folder):
         ad.load(folder / "dppro").mean("age")
 
 
+@pytest.mark.parametrize("name", ["moments", "lda", "pca", "answers"])
+def test_the_page_shows_answers_and_says_what_a_bar_means(folder, name):
+    page = (folder / name / "card.html").read_text(encoding="utf-8")
+    assert "95 of 100 releases that could have been made" in page
+    assert "±" in page
+
+
 def test_projected_rows_answer_distances(folder):
     release = ad.load(folder / "dppro")
     answer = release.distance(3, 7)

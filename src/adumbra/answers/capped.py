@@ -8,10 +8,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from adumbra.answers.conditions import Conditions
+from adumbra.answers.conditions import Conditions, shown
 from adumbra.answers.estimate import Asked, Estimate
 from adumbra.answers.histograms import HistogramAnswers
 from adumbra.answers.moments import MomentAnswers
+from adumbra.errors import Unsupported
 
 FOURTH = "sampling error with fourth moments from cell middles"
 
@@ -26,26 +27,34 @@ class CappedAnswers:
     def mean(self, name: str, where: Conditions, asked: Asked) -> Estimate:
         """The mean of a number within its caps, for all rows or those of one condition."""
         if self._needs_cells(where):
+            _one_column(f"mean of {shown(name)}", (name,), where)
             return self.counts.mean(name, where, asked)
         return self.sums.mean(name, where, asked)
 
     def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
         """The share of rows that meet conditions on one or two columns."""
         if self._needs_cells((*where, *given)):
+            _one_column("share", (), (*where, *given))
             return self.counts.share(where, given, asked)
         return self.sums.share(where, given, asked)
 
     def count(self, where: Conditions, asked: Asked) -> Estimate:
         """How many rows meet the conditions."""
-        return (self.counts if self._needs_cells(where) else self.sums).count(where, asked)
+        if self._needs_cells(where):
+            _one_column("count", (), where)
+            return self.counts.count(where, asked)
+        return self.sums.count(where, asked)
 
     def quantile(self, name: str, q: float, where: Conditions, asked: Asked) -> Estimate:
         """The smallest value that at least a share q of rows do not exceed; no cap is in it."""
+        self._needs_cells(where)  # refuses unknown columns
+        _one_column(f"quantile of {shown(name)}", (name,), where)
         return self.counts.quantile(name, q, where, asked)
 
     def variance(self, name: str, where: Conditions, asked: Asked) -> Estimate:
         """The variance of a number within its caps."""
         if self._needs_cells(where):
+            _one_column(f"variance of {shown(name)}", (name,), where)
             return self.counts.variance(name, where, asked)
         found = self.sums.variance(name, where, replace(asked, population=False))
         if not asked.population or found.is_hidden:
@@ -99,3 +108,14 @@ class CappedAnswers:
         noise = self.counts.sigma * math.sqrt(float(centred @ centred))
         fourth = (float(counts @ centred) + noise) / rows
         return math.sqrt(max(fourth - variance**2, 0.0) / rows)
+
+
+def _one_column(what: str, names: tuple[str, ...], where: Conditions) -> None:
+    """Refuse what cells of two columns at once would answer: cells are of one column each."""
+    others = dict.fromkeys((*names, *(clause.column for clause in where)))
+    if len(others) > 1:
+        both = " and ".join(map(shown, others))
+        raise Unsupported(
+            f"{what}: needs cells of {both} together, and this release counts one column at a time; a "
+            "`moments` release with numbers='bins' answers it where the other column is the label"
+        )

@@ -141,3 +141,22 @@ def test_directions_cover_the_spectrum_of_the_capped_numbers(release):
         release.principal_components(6)
     with pytest.raises(Unsupported, match="three columns"):
         release.mean("x", "half=a and only=a")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "median x where half=a",
+        "quantile 0.9 of x where big>0",
+        "mean x where big>0",
+        "variance x where big>0",
+        "share x>0 and half=a",
+        "share half=a given x>0",
+        "count x>0 and half=a",
+    ],
+)
+def test_cells_of_two_columns_are_refused_with_what_would_answer(release, question):
+    with pytest.raises(Unsupported, match=r"counts one column at a time; a .moments. release"):
+        release.ask(question)
+    with pytest.raises(InvalidInput, match="did you mean 'half'"):
+        release.ask("median x where hal=a")
