@@ -5,7 +5,7 @@
 
 PAPER: dppro, jl, ron-gauss, top-k, components or all. Each cell is one JSON line in
 benchmarks/results/papers.jsonl as soon as it is drawn. What stands there for the same source is not
-drawn again, so a run that was stopped goes on. Data sets are TOML files in benchmarks/replication/sets.
+drawn again, so a run that was stopped goes on; `--keep` keeps what another source drew, too. Data sets are TOML files in benchmarks/replication/sets.
 NOT FOR RELEASE: everything here is compared with private rows.
 """
 
@@ -44,9 +44,11 @@ def measure(paper, sets, store, given):
     for experiment in paper.experiments:
         if given.only and given.only not in experiment.item:
             continue
-        drawn = 0
+        drawn, seen = 0, []
         for cell in cells_of(experiment, sets):
-            drawn += store.add(paper.name, cell, given.draws)
+            drawn += store.add(paper.name, cell, given.draws, keep=given.keep)
+            seen.append(cell)
+        store.forget(paper.name, seen)
         print(f"{paper.name}, {experiment.item}: {drawn} cells drawn", file=sys.stderr, flush=True)
 
 
@@ -60,6 +62,7 @@ def main():
         "--set", type=Path, action="append", default=[], help="a TOML file of a data set of your own"
     )
     parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--keep", action="store_true", help="keep what another source drew")
     parser.add_argument("--only", help='one table or figure, such as "Table 1"')
     parser.add_argument("--results", type=Path, default=facts.RESULTS / "papers.jsonl")
     parser.add_argument("--page", action="store_true", help="write the page from what is stored")

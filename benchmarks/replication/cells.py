@@ -53,7 +53,7 @@ class Store:
     """Values by cell, appended to a file as soon as they are known, so that a stopped run goes on."""
 
     def __init__(self, path: Path, about: dict[str, object]):
-        self.path, self.about, self.lines = path, about, {}
+        self.path, self.about, self.lines, self.gone = path, about, {}, set()
         self.read()
 
     def read(self):
@@ -67,11 +67,16 @@ class Store:
     def key(line):
         return (line["paper"], line["item"], line["data"], line["setting"], line["arm"], line["measure"])
 
-    def add(self, paper: str, cell: Cell, draws: int) -> bool:
-        """Draw what is missing of a cell; whether something was drawn."""
+    def add(self, paper: str, cell: Cell, draws: int, *, keep: bool = False) -> bool:
+        """Draw what is missing of a cell; whether something was drawn.
+
+        Values of another source are drawn again, unless they are kept: a line says its source.
+        """
         wanted = 1 if cell.once or cell.draw is None else draws
         old = self.lines.get((paper, *cell.key()))
         same = old is not None and (cell.draw is None or old["source"] == self.about["source"])
+        if keep and old is not None and len(old["values"]) >= wanted:
+            return False
         values = list(old["values"]) if same else []
         if len(values) >= wanted:
             return False
@@ -95,8 +100,16 @@ class Store:
             file.write(json.dumps(line) + "\n")
         return True
 
+    def forget(self, paper: str, cells: list[Cell]):
+        """Leave out lines of the same items and data that no cell stands for any more."""
+        known = {(paper, *cell.key()) for cell in cells}
+        held = {(paper, cell.item, cell.data) for cell in cells}
+        self.gone |= {key for key in self.lines if key[:3] in held and key not in known}
+
     def compact(self):
         """One line per cell: the newest."""
         self.read()
+        for key in self.gone:
+            self.lines.pop(key, None)
         text = "".join(json.dumps(line) + "\n" for line in self.lines.values())
         self.path.write_text(text, "utf-8")
