@@ -5,7 +5,8 @@
 
 PAPER: dppro, jl, ron-gauss, top-k, components or all. Each cell is one JSON line in
 benchmarks/results/papers.jsonl as soon as it is drawn. What stands there for the same source is not
-drawn again, so a run that was stopped goes on; `--keep` keeps what another source drew, too. Data sets are TOML files in benchmarks/replication/sets.
+drawn again, so a run that was stopped goes on; `--keep` keeps what another source drew as well.
+Data sets are TOML files in benchmarks/replication/sets.
 NOT FOR RELEASE: everything here is compared with private rows.
 """
 

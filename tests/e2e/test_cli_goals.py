@@ -43,6 +43,7 @@ def schema(tmp_path):
         (["--goal", "distances", "--method", "auto", "--delta", "0"], "chosen    jl-laplace: "),
         (["--goal", "distances", "--epsilon", "0.5,2"], "chosen    dppro: "),
         (["--goal", "classify", "--method", "lda"], "lda  costs"),
+        (["--goal", "clusters", "--method", "ron-gauss"], "expected components of the projection: 2"),
     ],
 )
 def test_a_goal_chooses_and_says_why(schema, flags, words):

@@ -115,6 +115,7 @@ def _ron_gauss():
         "projected": {"output": "projected", "n_components": 2},
         "projected-classes": {"output": "projected", "mode": "gmm", "n_components": 2},
         "shares": {"mean_share": 0.4, "clip_factor": 2.0, "clip_tail": 0.05, "row_norm": 1.1},
+        "clusters": {"goal": "clusters"},
         "seeds": {"matrix_seed": 5, "sample_seed": 7, "n_components": 3},
     }
     for (name, options), (noise, delta) in product(steps.items(), PURE_AND_NOT):

@@ -131,9 +131,19 @@ def _planned(
 
 
 def with_components(  # noqa: PLR0913 - a method and its budget, options and schema
-    name: str, epsilon: float, delta: float | None, options: list[str], schema: "Schema", *, why: str
+    name: str,
+    epsilon: float,
+    delta: float | None,
+    options: list[str],
+    schema: "Schema",
+    *,
+    why: str,
+    goal: str | None = None,
 ) -> list[str]:
     """The options, and the best number of components where a rule chose (`why`) and none is given."""
+    if goal == "clusters" and name == "ron-gauss":
+        own = {"goal", "n_components", "mode"}
+        return options if own & {_field(one) for one in options} else [*options, "goal=clusters"]
     if not why or schema.patterns:
         return options
     from adumbra.mechanisms.goals import best_components

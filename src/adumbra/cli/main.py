@@ -21,6 +21,7 @@ from adumbra.cli import (
     planning,
     release_views,
     report_command,
+    rows_commands,
     schema_commands,
 )
 from adumbra.errors import AdumbraError, Terminated, system_fault, visible
@@ -64,6 +65,8 @@ app.command("release")(planning.release)
 app.command("inspect")(release_views.inspect)
 app.command("verify")(release_views.verify)
 app.command("ask")(ask_command.ask)
+app.command("nearest")(rows_commands.nearest)
+app.command("clusters")(rows_commands.clusters)
 app.command("report")(report_command.report)
 app.command("export")(export_command.export)
 app.command("evaluate")(evaluate_command.evaluate)

@@ -205,7 +205,9 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
             comparing.draw(found, figure, json=json)
         return
     with spelled_as_options(name):
-        options = comparing.with_components(name, budgets[0], delta, option or [], known, why=why)
+        options = comparing.with_components(
+            name, budgets[0], delta, option or [], known, why=why, goal=goal
+        )
         planned = workflow.plan(make_config(name, budgets[0], delta, options), known)
     unread = None if data is None else undeclared(data, known)
     if json:
@@ -266,7 +268,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     declared = read_schema(schema, header=header)
     name, why = chosen_method(method, goal, declared, delta)
     with spelled_as_options(name):
-        options = with_components(name, epsilon, delta, option or [], declared, why=why)
+        options = with_components(name, epsilon, delta, option or [], declared, why=why, goal=goal)
         config = make_config(name, epsilon, delta, options)
     with ExitStack() as held:
         asked = EngineFlags(

@@ -47,6 +47,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
     ----------
     epsilon, delta : the price of one fit; delta=0 is pure epsilon
     n_components : dimension of the projection; "auto" follows a public rule
+    goal : what "auto" is for: "rows" like the real ones, or "clusters" of rows
     mode : "unsupervised", "supervised" (a numeric target) or "gmm" (one Gaussian per class)
     centring : "private" pays for a mean, "public" takes the middle of the bounds
     covariance : of "gmm": "class", "tied", "sphere", or "auto" by a public rule
@@ -84,6 +85,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_components: int | Literal["auto"] = "auto",
+        goal: str = "rows",
         mode: Mode = "unsupervised",
         centring: Literal["private", "public"] = "private",
         covariance: Literal["auto", "class", "tied", "sphere"] = "auto",
@@ -104,6 +106,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         self.epsilon = epsilon
         self.delta = delta
         self.n_components = n_components
+        self.goal = goal
         self.mode = mode
         self.centring = centring
         self.covariance = covariance
@@ -149,6 +152,7 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
             epsilon=self.epsilon,
             delta=self.delta,
             n_components=self.n_components,
+            goal=self.goal,
             mode=self.mode,
             centring=self.centring,
             covariance=self.covariance,

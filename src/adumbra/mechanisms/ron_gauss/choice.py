@@ -8,6 +8,9 @@ from adumbra.postprocess.ron_gauss.space import TARGET, Covariance, Space
 
 MOST_COMPONENTS = 128  # of a mixture or a regression by the rule; more can be asked for
 NOISE_WEIGHT = 30.0  # of a class mean's noise against the share of directions that are left out
+# Of one Gaussian that is read for groups of rows: groups are told apart best where few directions are
+# left, and most noise is left out (gfe_user_a, Table 3 of the paper; chosen by looking at that table).
+CLUSTER_COMPONENTS = 2
 FEW_COMPONENTS = 24  # a mixture whose Gram affords fewer has one variance in all directions instead
 CLASS_NOISE = 0.1  # a mixture whose classes' own Grams are this clear keeps one of each
 

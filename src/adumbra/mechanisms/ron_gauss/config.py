@@ -18,6 +18,11 @@ class RONGaussConfig:
     n_components: int | Literal["auto"] = option(
         "Dimension of the random projection. auto: by a public rule.", default="auto"
     )
+    goal: str = option(
+        "What n_components=auto is chosen for: rows like the real ones, or groups of rows.",
+        default="rows",
+        choices=("rows", "clusters"),
+    )
     mode: Literal["unsupervised", "supervised", "gmm"] = option(
         "One Gaussian, one with a numeric target (supervised), or one per class (gmm).",
         default="unsupervised",
@@ -57,6 +62,12 @@ class RONGaussConfig:
         require(
             self.n_components == "auto" or self.n_components >= 1,
             f"n_components={self.n_components}: must be auto or at least 1",
+        )
+        require(self.goal in ("rows", "clusters"), f"goal={self.goal!r}: must be rows or clusters")
+        require(
+            self.goal == "rows" or self.mode == "unsupervised",
+            f"goal={self.goal}: has no effect with mode={self.mode}, which has classes or a target; "
+            "leave it out",
         )
         for name, value in (("mean_share", self.mean_share), ("clip_tail", self.clip_tail)):
             require(value is None or 0.0 < value < 1.0, f"{name}={value}: must lie between 0 and 1")

@@ -8,6 +8,7 @@ from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Plan, Settled, person_notes, require_magnitudes
 from adumbra.mechanisms.fields import refuse_idle, unused_guess
 from adumbra.mechanisms.ron_gauss.choice import (
+    CLUSTER_COMPONENTS,
     best_components,
     best_covariance,
     mean_noise,
@@ -61,6 +62,8 @@ def settle(config: RONGaussConfig, schema: Schema) -> Settled[RONGaussConfig, Pa
     )
     rows, budget = schema.rows or config.expected_rows, _budget(config, space)
     asked = None if config.n_components == "auto" else config.n_components
+    if asked is None and config.goal == "clusters":
+        asked = min(CLUSTER_COMPONENTS, space.width)
     if asked is None:
         require(
             rows is not None,
@@ -80,6 +83,8 @@ def settle(config: RONGaussConfig, schema: Schema) -> Settled[RONGaussConfig, Pa
 def _idle_options(config: RONGaussConfig) -> dict[str, str]:
     """Options that the others leave without effect, with the case."""
     idle: dict[str, str] = {}
+    if config.n_components != "auto":
+        idle["goal"] = f"with n_components={config.n_components}"
     if config.mode != "gmm":
         idle["covariance"] = f"with mode={config.mode}"
     if config.rescale == "normalise":
