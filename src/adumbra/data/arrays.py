@@ -223,7 +223,9 @@ def _open_table(table: pa.Table, schema: Schema, *, is_typed: bool = True) -> Ar
 def _open_matrix(indptr: NDArray[np.int64], columns: NDArray[np.int64], schema: Schema) -> SetSource:
     """Item sets from the places of non-zeros."""
     lower = schema.items.lower if schema.items is not None else 0
-    return open_sets(MatrixReader(indptr, columns + lower), schema)
+    ids = schema.items.numbers() if schema.items is not None else None
+    items = columns + lower if ids is None else ids[columns]
+    return open_sets(MatrixReader(indptr, items), schema)
 
 
 def _require_shape(data: Matrix, schema: Schema) -> None:

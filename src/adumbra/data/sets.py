@@ -113,6 +113,9 @@ def item_spec(schema: Schema) -> ItemSpec:
 
 def make_sets(lists: Lists, spec: ItemSpec, start: int) -> SetBatch:
     """Sort each row, drop doubles and what lies outside the universe; clean rows pass at once."""
+    ids = spec.numbers()
+    if ids is not None:
+        return _listed_sets(lists, ids, start)
     indptr = _pointers(lists.lengths)
     indices = lists.items - np.int64(spec.lower) if spec.lower else lists.items
     if are_sets(indices, indptr, spec.width):  # they are below 2^31, as the universe is
@@ -123,6 +126,16 @@ def make_sets(lists: Lists, spec: ItemSpec, start: int) -> SetBatch:
     counts = np.bincount(keys // spec.width, minlength=len(lists))
     indices = (keys % spec.width).astype(np.int32)
     return SetBatch(start, _pointers(counts), indices, spec.width)
+
+
+def _listed_sets(lists: Lists, ids: Ints, start: int) -> SetBatch:
+    """The same where a public file lists the items, in rising order: an item is its place there."""
+    rows = np.repeat(np.arange(len(lists), dtype=np.int64), lists.lengths)
+    places = np.minimum(np.searchsorted(ids, lists.items), len(ids) - 1)
+    known = ids[places] == lists.items
+    keys = np.unique(rows[known] * len(ids) + places[known])
+    counts = np.bincount(keys // len(ids), minlength=len(lists))
+    return SetBatch(start, _pointers(counts), (keys % len(ids)).astype(np.int32), len(ids))
 
 
 def _pointers(lengths: Ints) -> Ints:

@@ -30,7 +30,7 @@ _FIELDS = {
     "columns": ("name", *_COLUMN_FIELDS),
     "groups": ("match", "names", *_COLUMN_FIELDS),
     "constraints": ("lower", "upper"),
-    "items": ("column", "universe", "lower", "upper", "dictionary"),
+    "items": ("column", "universe", "lower", "upper", "ids", "dictionary"),
 }
 _MEANINGS = {
     "format": f"{FORMAT!r}",

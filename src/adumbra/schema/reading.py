@@ -60,6 +60,8 @@ def parse_schema(text: str, filename: str) -> Schema:
     form = top.get("format", str, needed=True)
     templates = [one.template for one in patterns]
     newer = dict.fromkeys(one.newer_field for one in (*columns, *templates))
+    listed = top.values.get("items")
+    newer |= {"ids": None} if isinstance(listed, dict) and "ids" in listed else {}
     newer |= {"amount": None} if isinstance(declared.neighbours, Moves) else {}
     for name in ("person", "delimiter", "encoding"):
         newer |= {name: None} if getattr(declared, name) is not None else {}
@@ -198,11 +200,27 @@ def _read_person(table: Table) -> PersonSpec | None:
     return PersonSpec(column=column or "?", max_rows=1 if most is None else most, **given)
 
 
+def _read_listed_items(table: Table) -> ItemSpec | None:
+    """Items that a public file lists."""
+    for name in ("universe", "lower", "upper"):
+        if name in table.values:
+            table.fault(name, f"{name}: the file of ids says what is possible; remove it")
+    path, column = table.get("ids", str), table.get("column", str) or "items"
+    dictionary = table.get("dictionary", str)
+    try:
+        return None if path is None else ItemSpec.of_file(path, column=column, dictionary=dictionary)
+    except InvalidInput as problem:
+        table.fault("ids", str(problem))
+        return None
+
+
 def _read_items(top: Table) -> ItemSpec | None:
     """The `[items]` part."""
     table = _subtable(top, "items")
     if table is None:
         return None
+    if "ids" in table.values:
+        return _read_listed_items(table)
     universe = table.get("universe", int, needed="upper" not in table.values)
     if universe is not None and ("lower" in table.values or "upper" in table.values):
         table.fault(

@@ -15,8 +15,10 @@ from pathlib import Path
 import rfc8785
 
 from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.numerics import Ints
 from adumbra.relations import Moves, Neighbours, Reach, Relation, Unit
 from adumbra.schema.column import Column
+from adumbra.schema.item_ids import listed_ids, read_ids
 from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Bound, Derived, Rule, bind
 from adumbra.schema.rules import (
@@ -52,22 +54,56 @@ NOTEBOOK_COLUMNS = 20  # that a notebook shows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSpec:
-    """Item sets: each row is a set of whole numbers from `lower` to `upper`, the public universe."""
+    """Item sets: each row is a set of whole numbers from `lower` to `upper`, the public universe.
+
+    With `ids` (see `ItemSpec.of_file`) the universe is what that public file lists.
+    """
 
     upper: int
     lower: int = 0
     column: str = "items"
     dictionary: str | None = None  # a public file that names the items
+    ids: str | None = None  # a public file that lists them
+    listed: int = 0  # how many it lists
+    digest: str = ""  # of the ids, so that a changed file is found out
 
     def __post_init__(self) -> None:
         require(self.column != "", "items, column='': name the column that holds the sets")
         bounds = f"items, lower={self.lower}, upper={self.upper}"
         require(0 <= self.lower <= self.upper < 2**31, f"{bounds}: need 0 <= lower <= upper < 2^31")
+        most = self.upper - self.lower + 1
+        fits = 1 <= self.listed <= most and bool(self.digest) if self.ids else not self.listed
+        require(fits, f"items, ids={self.ids}, listed={self.listed}: use ItemSpec.of_file")
+
+    @staticmethod
+    def of_file(ids: str, *, column: str = "items", dictionary: str | None = None) -> "ItemSpec":
+        """The universe that a public file lists, one id per line."""
+        found, digest = read_ids(ids)
+        return ItemSpec(
+            lower=found[0],
+            upper=found[-1],
+            column=column,
+            dictionary=dictionary,
+            ids=ids,
+            listed=len(found),
+            digest=digest,
+        )
 
     @property
     def width(self) -> int:
         """The number of items of the universe."""
-        return self.upper - self.lower + 1
+        return self.listed or self.upper - self.lower + 1
+
+    def numbers(self) -> Ints | None:
+        """The ids in order, where a file lists them; None: those from `lower` on."""
+        return None if self.ids is None else listed_ids(self.ids, self.digest)
+
+    def facts(self) -> Facts:
+        """The declared fields."""
+        given: Facts = {"column": self.column, "lower": self.lower, "upper": self.upper}
+        given |= {} if self.dictionary is None else {"dictionary": self.dictionary}
+        listed: Facts = {"ids": self.ids, "listed": self.listed, "digest": self.digest}
+        return given if self.ids is None else given | listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,9 +282,7 @@ class Schema:
         given |= {name: value for name, value in optional.items() if value is not None}
         given |= {} if self.person is None else self.person.facts()
         if self.items is not None:
-            spec = self.items
-            named = {"dictionary": spec.dictionary} if spec.dictionary is not None else {}
-            given["items"] = {"column": spec.column, "lower": spec.lower, "upper": spec.upper, **named}
+            given["items"] = self.items.facts()
         if self.patterns:
             given["patterns"] = [
                 {"match": p.match, "at": p.at, "template": p.template.facts()} for p in self.patterns
@@ -267,8 +301,8 @@ class Schema:
         templates = (pattern.template for pattern in self.patterns)
         newer_columns = any(column.newer_field for column in (*self.columns, *templates))
         newer_columns = newer_columns or bool(self.delimiter or self.encoding)
-        moves = isinstance(self.neighbours, Moves)
-        newer = self.rules or self.derived or self.person or newer_columns or moves
+        newer_rows = isinstance(self.neighbours, Moves) or bool(self.items and self.items.ids)
+        newer = self.rules or self.derived or self.person or newer_columns or newer_rows
         return FORMAT if newer else FIRST_FORMAT
 
     def digest(self) -> str:

@@ -64,8 +64,9 @@ def write_schema(schema: Schema) -> str:
     parts = [f"format = {_value(FORMAT)}\n", _section("[table]", table)]
     if schema.items is not None:
         spec = schema.items
-        items: Fields = {"column": spec.column, "lower": spec.lower, "upper": spec.upper}
-        items |= {"dictionary": spec.dictionary} if spec.dictionary is not None else {}
+        items = dict(spec.facts())
+        for name in ("listed", "digest", "lower", "upper") if spec.ids else ():
+            items.pop(name)  # they follow from the file
         parts.append(_section("[items]", items))
     cuts = sorted({0, len(schema.columns), *(pattern.at for pattern in schema.patterns)})
     for start, stop in zip(cuts, [*cuts[1:], len(schema.columns)], strict=True):

@@ -7,6 +7,7 @@ Proof       methods.proof.md, joint.proof.md, counting.proof.md, svt.proof.md.
 Limits      counts of rows longer than the truncation length are too low; noise does not correct that.
 """
 
+import numpy as np
 import pyarrow as pa
 
 from adumbra.data.sources import KeptSource, Source
@@ -21,6 +22,7 @@ from adumbra.mechanisms.topk.plan import Parts, settled_noise
 from adumbra.mechanisms.topk.zone import as_sets
 from adumbra.numerics import Ints
 from adumbra.privacy.grant import Grant
+from adumbra.schema.schema import Schema
 
 ALGORITHMS = {
     Algorithm.FREFIRST: methods.frefirst,
@@ -37,11 +39,11 @@ ALGORITHMS = {
 def draw(settled: Settled[TopKConfig, Parts], source: Source, engine: Engine, grant: Grant) -> Draft:
     """The table of the k columns in rank order; the grant was paid before this is called."""
     config, schema, names = settled.config, settled.schema, settled.parts.names
-    lowest = 0 if schema.items is None else schema.items.lower
+    items = _numbers(schema)
     chosen = ALGORITHMS[config.chosen](prepare_run(settled, source, engine, grant))
-    tables = {"data": _table(chosen, chosen.columns, lowest, names)}
+    tables = {"data": _table(chosen, chosen.columns, items, names)}
     if config.all_counts and chosen.counts is not None:
-        tables["counts"] = _table(chosen, (-chosen.counts).argsort(kind="stable"), lowest, names)
+        tables["counts"] = _table(chosen, (-chosen.counts).argsort(kind="stable"), items, names)
     return Draft(
         tables=tables,
         noise=settled_noise(config, schema, chosen.counted, chosen.rounds),
@@ -70,9 +72,16 @@ def prepare_run(
     )
 
 
-def _table(chosen: Chosen, columns: Ints, lowest: int, names: dict[int, str] | None) -> pa.Table:
+def _numbers(schema: Schema) -> Ints:
+    """The public number of each column: listed ids, a range, or places in a table."""
+    spec = schema.items
+    ids = None if spec is None else spec.numbers()
+    return np.arange(schema.width) + (0 if spec is None else spec.lower) if ids is None else ids
+
+
+def _table(chosen: Chosen, columns: Ints, numbers: Ints, names: dict[int, str] | None) -> pa.Table:
     """Rank, item, its name if there is a dictionary, and its noisy count if there is one."""
-    items = columns + lowest
+    items = numbers[columns]
     fields: dict[str, pa.Array] = {
         "rank": pa.array(range(1, len(columns) + 1), pa.int64()),
         "item": pa.array(items, pa.int64()),

@@ -132,6 +132,8 @@ def features_of(
 ) -> tuple[Feature, ...]:
     """What is measured of each column; `parts` are the equal cells of a number."""
     if schema.items is not None:
+        ids = schema.items.ids
+        require(ids is None, f"items, ids={ids}: moments takes items of a range; give lower and upper")
         return tuple(
             Feature(name=str(i + schema.items.lower), index=i, cells=2, edges=None, is_levels=False)
             for i in range(schema.items.width)
