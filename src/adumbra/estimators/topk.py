@@ -39,6 +39,7 @@ class TopKColumns(PrivateEstimator):
     algorithm : the algorithm; "auto" is the best of them for the guarantee asked for
     length : items counted of one row, if publicly known; else chosen privately for a share
     max_length : the longest such length that the private choice considers
+    expected_rows : under add-remove: a public guess of the number of rows, for "auto"
     n_columns : for lists of items: the public number of columns
 
     Attributes
@@ -64,6 +65,7 @@ class TopKColumns(PrivateEstimator):
         algorithm: str = "auto",
         length: int | None = None,
         max_length: int = 256,
+        expected_rows: int | None = None,
         n_columns: int | None = None,
     ) -> None:
         self.k = k
@@ -73,6 +75,7 @@ class TopKColumns(PrivateEstimator):
         self.algorithm = algorithm
         self.length = length
         self.max_length = max_length
+        self.expected_rows = expected_rows
         self.n_columns = n_columns
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn has no types)
@@ -100,6 +103,7 @@ class TopKColumns(PrivateEstimator):
             algorithm=self.algorithm,
             length=self.length,
             max_length=self.max_length,
+            expected_rows=self.expected_rows,
         )
 
     def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:  # noqa: ARG002  (as the others)

@@ -109,7 +109,7 @@ def test_public_faults_are_refused():
         DPPro().fit(X)
     with pytest.raises(InvalidInput, match="unit=person: must be 'row' or 'element'"):
         DPPro(unit="person", bounds=(0, 1)).fit(X)
-    with pytest.raises(Unsupported, match="with unit=element"):
+    with pytest.raises(Unsupported, match="with neighbours=one-element"):
         JLLaplace(unit="element", row_norm=1.0, bounds=(0.0, 1.0), n_components=2).fit(X)
     with pytest.raises(InvalidInput, match="the guarantee is pure"):
         JLLaplace(delta=1e-6, bounds=(0.0, 1.0)).fit(X)

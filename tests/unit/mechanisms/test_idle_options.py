@@ -33,7 +33,7 @@ OTHERS = {
     "mode": ("unsupervised", "supervised", "gmm"), "centring": ("public", "private"),
     "covariance": ("class", "tied", "sphere"), "rescale": ("normalise",), "unit_rows": (True,),
     "mean_share": (0.7,), "clip_factor": (4.0,), "k": (2,), "length": (2,), "max_length": (1,),
-    "label": ("public", "randomised"), "chance": (0.3,),
+    "label": ("public", "randomised"), "chance": (0.3,), "goal": ("clusters",),
     "label_share": (0.2,), "algorithm": tuple(map(str, Algorithm)), "all_counts": (True,),
 }  # fmt: skip
 

@@ -9,19 +9,20 @@ from enum import StrEnum
 
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, settle_fields
+from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
 from adumbra.privacy.guarantee import PrivacyGuarantee, promise, require_budget
 from adumbra.relations import Neighbours, Reach, Unit
 from adumbra.schema.schema import Kind, Schema
 
+LONGEST = 256  # the longest length that is considered, unless another is asked for
 FINEST_SHARE = 2**28  # the largest k / epsilon and max_length / epsilon: noise stays within 2^40 units
 
 
 class Algorithm(StrEnum):
     """How the columns are chosen."""
 
-    AUTO = "auto"  # the best measured one for either relation: tps-refine if pure, frefirst under delta
+    AUTO = "auto"  # by a public rule (choice.py); without a number of rows tps-refine or frefirst
     FREFIRST = "frefirst"  # noisy counts of truncated rows, then the k largest
     EM = "em"  # k rounds of the exponential mechanism (drawn in one shot, which is the same law)
     GUMBEL = "gumbel"  # the same; under delta with the bounded-range account of its rounds
@@ -68,17 +69,18 @@ class TopKConfig:
     epsilon: float = option(fields.EPSILON)
     delta: float = option(fields.DELTA, default=1e-6)
     algorithm: str = option(
-        "How the columns are chosen. auto: the best one for the guarantee asked for.",
+        "How the columns are chosen. auto: by a public rule of epsilon, k and the number of rows.",
         default=Algorithm.AUTO.value,
         choices=tuple(one.value for one in Algorithm),
     )
     length: int | None = option(
         "Items counted per row, if publicly known. none: chosen privately, for a share.", default=None
     )
-    max_length: int = option("The longest length that the private choice considers.", default=256)
+    max_length: int = option("The longest length that the private choice considers.", default=LONGEST)
     all_counts: bool = option(
         "Also release the noisy counts of all columns, where the algorithm makes them.", default=False
     )
+    expected_rows: int | None = option(fields.EXPECTED_ROWS, default=None)
 
     def __post_init__(self) -> None:
         settle_fields(self)
@@ -88,6 +90,7 @@ class TopKConfig:
         require(
             self.algorithm in tuple(Algorithm), f"algorithm={self.algorithm!r}: must be one of {names}"
         )
+        require_rows(expected_rows=self.expected_rows)
         require(self.length is None or self.length >= 1, f"length={self.length}: must be at least 1")
         require(self.max_length >= 1, f"max_length={self.max_length}: must be at least 1")
         longest = self.max_length if self.length is None else self.length
@@ -111,11 +114,16 @@ class TopKConfig:
 
     @property
     def chosen(self) -> Algorithm:
-        """The algorithm that runs."""
+        """The algorithm that runs; of `auto` the one without a number of rows."""
         algorithm = Algorithm(self.algorithm)
         if algorithm is not Algorithm.AUTO:
             return algorithm
         return Algorithm.TPS_REFINE if self.is_pure else Algorithm.FREFIRST
+
+    @property
+    def wants_counts(self) -> bool:
+        """Whether it asks for what only an algorithm with counts has."""
+        return self.all_counts or self.length is not None or self.max_length != LONGEST
 
     @property
     def is_pure(self) -> bool:
@@ -127,8 +135,12 @@ def idle_options(config: TopKConfig) -> dict[str, str]:
     """Options that the algorithm leaves without effect, with the case."""
     steps = SHARES[config.chosen]
     idle: dict[str, str] = {}
+    if config.algorithm != Algorithm.AUTO:
+        idle["expected_rows"] = f"with algorithm={config.algorithm}"
+    elif config.wants_counts:
+        idle["expected_rows"] = "with all_counts, length or max_length, which ask for counts"
     if Step.COUNTS not in steps:
-        idle = dict.fromkeys(
+        idle |= dict.fromkeys(
             ("length", "max_length"), f"with algorithm={config.chosen}: rows stay whole"
         )
     elif config.length is not None and Step.ZONE_LENGTH not in steps:

@@ -1,13 +1,14 @@
 """What a top-k release costs and how noisy it is, from public numbers; and which noise keys it needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Noise, Plan, Settled, person_notes
-from adumbra.mechanisms.fields import refuse_idle
+from adumbra.mechanisms.fields import refuse_idle, unused_guess
 from adumbra.mechanisms.sizes import Size
+from adumbra.mechanisms.topk.choice import choice_notes, settled_config
 from adumbra.mechanisms.topk.config import (
     Algorithm,
     Step,
@@ -54,10 +55,13 @@ class Parts:
 def settle(config: TopKConfig, schema: Schema) -> Settled[TopKConfig, Parts]:
     """The budget of each step; touches no data, and reads the public dictionary of items."""
     refuse_idle(config, idle_options(config))
-    guarantee = guarantee_of(config, schema)
+    asked, guarantee = config, guarantee_of(config, schema)
+    config = settled_config(config, schema)
     names = read_names(schema)  # a fault in it is said before anything is paid
     budget = budget_of(config)
     planned = _plan(config, schema, guarantee, budget)
+    told = (*unused_guess(config, schema.rows), *choice_notes(asked, config))
+    planned = replace(planned, notes=(*told, *planned.notes))
     parts = Parts(budget=budget, names=names)
     return Settled(config=config, schema=schema, plan=planned, parts=parts)
 

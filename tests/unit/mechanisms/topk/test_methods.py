@@ -39,7 +39,8 @@ def test_with_a_large_budget_the_true_columns_come_out(method, delta, relation):
     assert sorted(items_of(draft)) == [0, 1, 2, 3, 4]
     assert draft.tables["data"]["rank"].to_pylist() == [1, 2, 3, 4, 5]
     has_counts = "count" in draft.tables["data"].column_names
-    assert has_counts == (method in COUNTED)
+    by_rule = method == "auto" and relation is Neighbours.REPLACE_ONE  # few of many rows: joint
+    assert has_counts == (method in COUNTED and not by_rule)
     if has_counts:
         errors = draft.tables["data"]["standard_error"].to_numpy()
         exact = np.array([sum(j in row for row in rows) for j in items_of(draft)])
