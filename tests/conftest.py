@@ -1,4 +1,4 @@
-"""What every kind of test shares: databases for the ledger, and temporary folders that are cheap to sync."""
+"""What every kind of test shares: databases for the ledger, and temporary folders in memory."""
 
 import os
 import tempfile
@@ -10,7 +10,7 @@ MEMORY, ROOM = Path("/dev/shm"), 4 * 2**30  # noqa: S108 - our folders in it are
 
 
 def memory_has_room() -> bool:
-    """Whether temporary files may lie in memory: half of what is free there is enough for all of them."""
+    """Whether temporary files may lie in memory, and twice as many would fit."""
     if not os.access(MEMORY, os.W_OK):
         return False
     status = os.statvfs(MEMORY)
@@ -18,8 +18,8 @@ def memory_has_room() -> bool:
     return is_free and os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >= ROOM
 
 
-# A release syncs some forty times, for 4 ms each on a disk. In memory every call is still made and counted
-# (tests of durability look at the calls, and kill processes, not machines), but none waits.
+# A release syncs some forty times, for 4 ms each on a disk. In memory every call is still made, but none
+# waits. Tests of durability look at the calls and kill processes, not machines: it is all the same to them.
 if "TMPDIR" not in os.environ and memory_has_room():
     os.environ["TMPDIR"] = str(MEMORY)  # for the processes that tests start, too
     tempfile.tempdir = None

@@ -28,10 +28,18 @@ from adumbra.mechanisms.sizes import PROCESS
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.release import place
-from adumbra.release.card import LIMITS, Card, build_card, drawn_card, require_about, stamped
-from adumbra.release.detached import PROOF_FILE, put_file, write_signature
+from adumbra.release.card import (
+    LIMITS,
+    Card,
+    build_card,
+    drawn_card,
+    require_about,
+    require_card,
+    stamped,
+)
+from adumbra.release.detached import write_beside
 from adumbra.release.provenance import provenance
-from adumbra.release.storage import date_files, require_card, write_staged
+from adumbra.release.storage import date_files, write_staged
 from adumbra.report.page import render
 from adumbra.schema.schema import Schema
 from adumbra.version import __version__
@@ -284,11 +292,8 @@ def _before(book: Ledger, population: str) -> str:
 def _require_room(prepared: PreparedRelease) -> None:
     """The place of a release may have been taken since it was prepared, and memory and disk, too."""
     size = prepared.plan.size
-    if prepared.out is not None:
-        place.require_place(prepared.out)
-        place.require_space(prepared.out, 0 if size is None else size.output)
-    if size is not None:
-        place.require_memory(size.memory, PROCESS)
+    output, memory = (0, 0) if size is None else (size.output, size.memory)
+    place.require_room(prepared.out, output, memory, PROCESS)
 
 
 @contextmanager
@@ -354,9 +359,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
                 raise LedgerError(f"entry={entry}: the data changed while read; nothing is published")
             seen = fingerprint if source.is_seen else None
             book.seal(entry, staged=staged, digest=digest, fingerprint=seen)
-            put_file(staged, PROOF_FILE, book.proof(entry).to_bytes())
-            if prepared.signer is not None:
-                write_signature(staged, prepared.signer, (staged / "card.json").read_bytes())
+            write_beside(staged, book.proof(entry), prepared.signer)
             date_files(staged)
             book.publish(entry, target)
             book.commit(entry)

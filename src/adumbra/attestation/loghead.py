@@ -136,6 +136,12 @@ class Proof:
     head: LogHead
 
     @classmethod
+    def of_last(cls, bodies: Sequence[str], ledger: str, key: HeadKey) -> Self:
+        """The proof of the last of these events, under the head of all of them."""
+        tree = Tree(body.encode() for body in bodies)
+        return cls.make(tree, bodies[-1], len(bodies) - 1, LogHead.sign(key, ledger, tree, len(bodies)))
+
+    @classmethod
     def make(cls, tree: Tree, body: str, index: int, head: LogHead) -> Self:
         """The proof of an event under a head of this tree."""
         return cls(body=body, index=index, path=tuple(tree.inclusion(index, head.size)), head=head)

@@ -52,6 +52,56 @@ class Size:
         return f"needs up to {memory} of memory and {disk} of disk{rows}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """The shared terms of a method that sums rows and then draws others, from one schema."""
+
+    rows: int  # drawn
+    summing: int  # memory of the pass over private rows
+    kept: int  # of it, rows held for further passes
+    writing: int  # memory of the table of drawn rows, and of a row group on its way to the file
+    output: int  # the folder: rows, card and page
+    card: int
+
+    def size(self, *, drawing: int, arrays: int) -> Size:
+        """The release's size: at its peak it sums, or holds `drawing` bytes and draws."""
+        memory = PROCESS + self.kept + max(self.summing, drawing + self.writing)
+        return Size(memory=memory, output=self.output + arrays, card=self.card, rows=self.rows)
+
+
+def synthetic_room(
+    schema: Schema, *, asked: int | None, expected: int | None, encoded: int, entries: int
+) -> Room:
+    """The room of synthetic rows: `asked` of them, from sums of `entries` numbers over encoded rows."""
+    rows, read = rows_drawn(schema, asked, expected), rows_read(schema, expected)
+    return Room(
+        rows=rows,
+        summing=reading(schema.width, read, encoded) + totals(entries),
+        kept=kept(schema.width, read),
+        writing=FLOAT * rows * schema.width + written(schema.width, rows),
+        output=table_bytes(schema.columns, rows) + folder_words(schema),
+        card=card_bytes(released_names(schema)),
+    )
+
+
+def projected_size(  # noqa: PLR0913 - each is one public number of the projection
+    schema: Schema, names: Sequence[str], *, encoded: int, matrix: int, released: bool, copies: int
+) -> Size:
+    """The size of rows that a matrix projects: it, blocks on their way, a row group of the file."""
+    rows, columns = rows_drawn(schema, schema.rows), len(names)
+    noisy = FLOAT * 6 * columns * min(rows, NOISE_BLOCK) * workers()
+    noisy += results(schema.width, rows, columns) + written(columns, rows)
+    blocks = reading(schema.width, rows, encoded) + noisy
+    return Size(
+        memory=PROCESS + FLOAT * copies * matrix + blocks,
+        output=FLOAT * (rows * columns + matrix * released)
+        + CHUNK_BYTES * columns * (1 + rows // 1024)
+        + folder_words(schema),
+        card=card_bytes(names),
+        rows=rows,
+    )
+
+
 def workers() -> int:
     """Threads of the local engine, each with its own block and total."""
     return os.cpu_count() or 1

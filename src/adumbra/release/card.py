@@ -34,6 +34,7 @@ LIMITS = (
     ),
     "Run time, memory and the machine itself are outside the guarantee.",
 )
+CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit
 UNSEALED = "0" * 64  # stands in `proof.content_sha256` while the card's own hash is taken
 
 Card = dict[str, Any]
@@ -160,6 +161,11 @@ def content_sha256(card: Card) -> str:
     return hashlib.sha256(canonical(unsealed)).hexdigest()
 
 
+def sealed_bytes(card: Card) -> bytes:
+    """The bytes of card.json, with the card's own hash filled in."""
+    return card_bytes(seal_card(card))
+
+
 def seal_card(card: Card) -> Card:
     """The card with its own hash filled in."""
     return {**card, "proof": {**card["proof"], "content_sha256": content_sha256(card)}}
@@ -193,6 +199,28 @@ def card_faults(card: object) -> tuple[str, ...]:
     return tuple(
         f"card.json at {ascii(place)[1:-1]}: breaks the rule `{rule}`" for place, rule in places
     )
+
+
+def card_bytes(card: Card) -> bytes:
+    """The bytes of card.json; refuses a card that breaks its schema or is too long."""
+    faults = card_faults(card)
+    require(not faults, "\n".join(faults))
+    raw = canonical(card)
+    require(len(raw) <= CARD_LIMIT, _too_long(len(raw)))
+    return raw
+
+
+def _too_long(size: int) -> str:
+    return f"a card of {size} bytes: at most {CARD_LIMIT}; shorten the schema or what is said about it"
+
+
+def require_card(card: Card, coming: int) -> None:
+    """Refuse, before anything is paid, a card that `storage.write_staged` would refuse.
+
+    `coming` bounds the bytes of what the draw adds: facts, contents and files.
+    """
+    raw = card_bytes({**card, "contents": {"main": None, "tables": {}, "arrays": {}}, "files": {}})
+    require(len(raw) + coming <= CARD_LIMIT, _too_long(len(raw) + coming))
 
 
 def plain(value: object, where: str) -> object:

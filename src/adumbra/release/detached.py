@@ -206,6 +206,21 @@ class LogStanding:
         return f"genuine, and {what} on {self.notice['day']}: {self.notice['reason']}"
 
 
+def write_beside(staged: Path, proof: Proof, signer: Signer | None) -> None:
+    """Write what vouches for a sealed card: its proof, and its signature if somebody signs."""
+    put_file(staged, PROOF_FILE, proof.to_bytes())
+    if signer is not None:
+        write_signature(staged, signer, (staged / "card.json").read_bytes())
+
+
+def judge_beside(
+    folder: Path, sizes: Mapping[str, int], card: Mapping[str, Any], digest: str, demand: Demand
+) -> tuple[list[str], SignedBy | None]:
+    """What is wrong with a card's signature and proof, the files that vouch for it; and who signed."""
+    faults, signed = judge(folder, sizes, card, demand)
+    return faults + proof_faults(folder, sizes, card, digest), signed
+
+
 def proof_faults(
     folder: Path, sizes: Mapping[str, int], card: Mapping[str, Any], digest: str
 ) -> list[str]:

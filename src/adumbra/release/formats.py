@@ -240,6 +240,11 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> tuple[Written, d
     return Written(digest, path.stat().st_size), dict(shapes)
 
 
+def shape_fault(path: Path, stated: Mapping[str, object]) -> str | None:
+    """Why this file is not the table, or does not hold the arrays, that the card states."""
+    return (table_fault if path.suffix == ".parquet" else arrays_fault)(path, stated)
+
+
 def table_fault(path: Path, stated: Mapping[str, object]) -> str | None:
     """Why this file is not the table that the card states, from its footer alone; None if it is."""
     try:

@@ -104,6 +104,15 @@ def in_words(size: int) -> str:
     return f"{-(-size // 1000)} kB"
 
 
+def require_room(target: Path | None, output: int, memory: int, resident: int) -> None:
+    """Refuse a release whose folder, disk or memory is not to be had now; 0 bytes: nothing is known."""
+    if target is not None:
+        require_place(target)
+        require_space(target, output)
+    if memory:
+        require_memory(memory, resident)
+
+
 def require_space(target: Path, needed: int) -> None:
     """Refuse a release that does not fit on the file system of its folder."""
     folder = next(each for each in target.absolute().parents if each.is_dir())

@@ -31,22 +31,22 @@ from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release import formats, promise
 from adumbra.release.artifact import ReadOnDemand, Release
 from adumbra.release.card import (
+    CARD_LIMIT,
     NOT_PRIVATE,
     Card,
     canonical,
     card_faults,
     content_sha256,
     plain,
-    seal_card,
+    sealed_bytes,
 )
 from adumbra.release.detached import (
     PROOF_FILE,
     SIGNATURE,
     Demand,
     SignedBy,
-    judge,
+    judge_beside,
     make_demand,
-    proof_faults,
     words_on,
 )
 from adumbra.release.formats import AnyArray, TableStream
@@ -54,7 +54,6 @@ from adumbra.release.place import OPEN_FOLDER, make_parents
 from adumbra.release.promise import PAGE_LIMIT, page_faults
 
 __all__ = ["TableStream", "Verified", "date_files", "find_faults", "load", "verify", "write_staged"]
-CARD_LIMIT = 2**26  # bytes of card.json: 100,000 declared columns fit
 SHOWN_STRANGERS = 20  # members that do not belong to a release, listed by name
 BESIDE = (SIGNATURE, PROOF_FILE)  # files that the card does not cover: they vouch for it
 DAY = 86_400 * 10**9  # nanoseconds
@@ -118,7 +117,7 @@ def write_staged(
     if drawn is not None and len(drawn) <= PAGE_LIMIT:  # a longer one nobody reads, and none verifies
         written = formats.write_bytes(folder / "card.html", drawn)
         card = {**card, "files": {**files, "card.html": written.to_dict()}}
-    digest = formats.write_bytes(folder / "card.json", card_bytes(seal_card(card))).sha256
+    digest = formats.write_bytes(folder / "card.json", sealed_bytes(card)).sha256
     date_files(folder)
     for directory in [*([folder / "data"] if names else []), folder, folder.parent]:
         _sync_directory(directory)
@@ -136,28 +135,6 @@ def date_files(folder: Path) -> None:
     day = latest - latest % DAY
     for path in sorted(paths, reverse=True):  # what is inside a folder before the folder
         os.utime(path, ns=(day, day), follow_symlinks=False)
-
-
-def card_bytes(card: Card) -> bytes:
-    """The bytes of card.json; refuses a card that breaks its schema or is too long."""
-    faults = card_faults(card)
-    require(not faults, "\n".join(faults))
-    raw = canonical(card)
-    require(len(raw) <= CARD_LIMIT, _too_long(len(raw)))
-    return raw
-
-
-def _too_long(size: int) -> str:
-    return f"a card of {size} bytes: at most {CARD_LIMIT}; shorten the schema or what is said about it"
-
-
-def require_card(card: Card, coming: int) -> None:
-    """Refuse, before anything is paid, a card that `write_staged` would refuse.
-
-    `coming` bounds the bytes of what the draw adds: facts, contents and files.
-    """
-    raw = card_bytes({**card, "contents": {"main": None, "tables": {}, "arrays": {}}, "files": {}})
-    require(len(raw) + coming <= CARD_LIMIT, _too_long(len(raw) + coming))
 
 
 def _make_folder(folder: Path) -> None:
@@ -280,8 +257,8 @@ def find_faults(
         faults.append(f"card.json: is stamped {NOT_PRIVATE}")
     faults += promise.card_faults(card) + _ledger_faults(card)
     faults += _file_faults(path, sizes, card)
-    broken_signature, signed = judge(path, sizes, card, demand or Demand())
-    faults += broken_signature + proof_faults(path, sizes, card, found)
+    beside, signed = judge_beside(path, sizes, card, found, demand or Demand())
+    faults += beside
     if "card.html" in card["files"] and not faults:
         faults += page_faults((path / "card.html").read_bytes(), card)
     if faults:
@@ -368,8 +345,8 @@ def _hash(path: Path) -> str:
 def _shape_fault(folder: Path, name: str, contents: Card) -> str | None:
     """Why an intact file is not the table or the arrays that the card describes."""
     if name == "model.safetensors":
-        return formats.arrays_fault(folder / name, contents["arrays"])
+        return formats.shape_fault(folder / name, contents["arrays"])
     table = contents["tables"].get(Path(name).stem)
     return (
-        formats.table_fault(folder / name, table) if name != "card.html" and table is not None else None
+        formats.shape_fault(folder / name, table) if name != "card.html" and table is not None else None
     )

@@ -73,9 +73,10 @@ def parse_schema(text: str, filename: str) -> Schema:
     rules = _read_listed(top, "rules", Rule.of)
     derived = _read_listed(top, "derived", Derived.read)
     if not patterns and len(columns) == len(names):
-        for place, message in order_faults(orders, columns, declared.label):
+        for place, message in order_faults(orders, columns, declared.label) if orders else ():
             faults.add(("constraints", place), message)
-        for section, place, message in row_faults(rules, derived, columns, orders, declared.label):
+        of_rows = row_faults(rules, derived, columns, orders, declared.label) if rules or derived else ()
+        for section, place, message in of_rows:
             faults.add((section, place), message)
     faults.finish()
     return Schema(

@@ -160,9 +160,9 @@ class Schema:
         )
         messages = [message for _, message in declared.faults()]
         if not self.patterns:  # else names are not known yet
-            messages += [
-                message for _, message in order_faults(self.constraints, self.columns, self.label)
-            ]
+            orders = self.constraints
+            found = order_faults(orders, self.columns, self.label) if orders else []
+            messages += [message for _, message in found]
             messages += [message for _, _, message in self._row_faults()]
         require(not messages, "; ".join(messages))
         derived = {

@@ -181,7 +181,7 @@ def test_a_folder_is_filled_once(tmp_path, release):
 def test_a_bad_or_endless_card_is_not_written(tmp_path, monkeypatch):
     with pytest.raises(InvalidInput, match="limits: breaks the rule `type`"):
         example_release(tmp_path / "r", card={**example_card(), "limits": 3}, page=None)
-    monkeypatch.setattr(storage, "CARD_LIMIT", 100)
+    monkeypatch.setattr(card, "CARD_LIMIT", 100)
     with pytest.raises(InvalidInput, match="shorten the schema or what is said about it"):
         example_release(tmp_path / "s")
 

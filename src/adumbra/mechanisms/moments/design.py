@@ -202,21 +202,16 @@ def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:
 
 def size_of(config: MomentsConfig, schema: Schema, decided: Design, gram: BlockGram) -> Size:
     """At its peak it sums the Gram, or it holds the model and draws rows."""
-    rows = sizes.rows_drawn(schema, config.synthetic_rows, config.expected_rows)
-    read = sizes.rows_read(schema, config.expected_rows)
     entries, histograms = sum(gram.parts), sum(decided.cells)
     latent = decided.widest()
-    chunk = max(BLOCK_ROWS, min(rows, BLOCK_VALUES // latent))
-    summing = sizes.reading(schema.width, read, latent) + sizes.totals(entries + histograms)
+    room = sizes.synthetic_room(
+        schema,
+        asked=config.synthetic_rows,
+        expected=config.expected_rows,
+        encoded=latent,
+        entries=entries + histograms,
+    )
+    chunk = max(BLOCK_ROWS, min(room.rows, BLOCK_VALUES // latent))
     matrices = MATRICES * max(gram.blocks) ** 2 + KEPT_MATRICES * sum(w * w for w in gram.blocks)
     drawing = FLOAT * (3 * entries + matrices + LATENT * chunk * latent)
-    drawing += FLOAT * rows * schema.width + sizes.written(schema.width, rows)
-    names = sizes.released_names(schema)
-    return Size(
-        memory=sizes.PROCESS + sizes.kept(schema.width, read) + max(summing, drawing),
-        output=sizes.table_bytes(schema.columns, rows)
-        + FLOAT * (entries + histograms)
-        + sizes.folder_words(schema),
-        card=sizes.card_bytes(names),
-        rows=rows,
-    )
+    return room.size(drawing=drawing, arrays=FLOAT * (entries + histograms))

@@ -33,7 +33,6 @@ from adumbra.mechanisms.base import Calibrated, Noise
 from adumbra.mechanisms.sizes import Size
 from adumbra.numerics import (
     MATRIX_BITS,
-    NOISE_BLOCK,
     ROW_BITS,
     Array,
     Ints,
@@ -260,21 +259,9 @@ def record_batch(noisy: Lattice, label: pa.Array | None, schema: pa.Schema) -> p
 
 def size_of(space: RowSpace, schema: Schema, n_components: int, *, released: bool) -> Size:
     """Memory and disk of projected rows: the matrix, blocks on their way, a row group of the file."""
-    rows = sizes.rows_drawn(schema, schema.rows)
-    matrix, piece = space.width * n_components, min(rows, NOISE_BLOCK)
-    blocks = sizes.reading(schema.width, rows, space.width)
-    noisy = sizes.FLOAT * 6 * n_components * piece * sizes.workers()
-    noisy += sizes.results(schema.width, rows, n_components)
-    names = column_names(n_components)
-    return Size(
-        memory=sizes.PROCESS
-        + sizes.FLOAT * MATRICES * matrix
-        + max(blocks + noisy + sizes.written(n_components, rows), 0),
-        output=sizes.FLOAT * (rows * n_components + matrix * released)
-        + sizes.CHUNK_BYTES * n_components * (1 + rows // 1024)
-        + sizes.folder_words(schema),
-        card=sizes.card_bytes(names),
-        rows=rows,
+    names, matrix = column_names(n_components), space.width * n_components
+    return sizes.projected_size(
+        schema, names, encoded=space.width, matrix=matrix, released=released, copies=MATRICES
     )
 
 

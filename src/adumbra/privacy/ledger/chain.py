@@ -23,6 +23,7 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import text as sql
 
 from adumbra.attestation.operators import OWNER_KINDS, Approval, Roll, act_message
 from adumbra.attestation.signers import Signer
@@ -120,6 +121,13 @@ def read_roll(connection: Connection) -> Roll:
             "keys: who is enrolled was changed or is damaged; run `adumbra ledger verify`"
         ) from None
     return roll
+
+
+def sees_part_of_keys(connection: Connection, known: Mapping[str, str]) -> bool:
+    """Whether this database role may read the public keys alone (PostgreSQL's row security)."""
+    if connection.dialect.name != "postgresql" or "signing_key" in known:
+        return False
+    return bool(connection.execute(sql("SELECT row_security_active('adumbra_keys')")).scalar())
 
 
 def read_head(connection: Connection) -> LedgerHead:

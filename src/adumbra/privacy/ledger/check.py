@@ -22,6 +22,7 @@ from adumbra.privacy.ledger.chain import (
     head_message,
     is_signed,
     link_hash,
+    sees_part_of_keys,
     unhex,
 )
 from adumbra.privacy.ledger.guards import guard_faults
@@ -102,13 +103,6 @@ def _check(connection: Connection, card: Mapping[str, Any] | None, card_digest: 
         head=last,
         card=card is not None,
     )
-
-
-def sees_part_of_keys(connection: Connection, known: Mapping[str, str]) -> bool:
-    """Whether this database role may read the public keys alone (PostgreSQL's row security)."""
-    if connection.dialect.name != "postgresql" or "signing_key" in known:
-        return False
-    return bool(connection.execute(sql("SELECT row_security_active('adumbra_keys')")).scalar())
 
 
 def _page_faults(connection: Connection) -> list[str]:

@@ -20,7 +20,8 @@ from adumbra.privacy.ledger import (
     protocol,
     statements,
 )
-from adumbra.privacy.ledger.check import Verified, check, sees_part_of_keys
+from adumbra.privacy.ledger.chain import sees_part_of_keys
+from adumbra.privacy.ledger.check import Verified, check
 from adumbra.privacy.ledger.model import FORMAT, keys
 from adumbra.privacy.ledger.operated import Operated
 from adumbra.privacy.ledger.store import Store

@@ -12,12 +12,11 @@ from sqlalchemy import URL, Connection, insert, inspect
 from adumbra.attestation.signers import Signer, open_key
 from adumbra.errors import InvalidInput
 from adumbra.privacy.ledger import files
-from adumbra.privacy.ledger import store as stores
 from adumbra.privacy.ledger.chain import GENESIS, LOGS, Chain
-from adumbra.privacy.ledger.files import convert, require_sharing
+from adumbra.privacy.ledger.files import require_sharing
 from adumbra.privacy.ledger.ledger import Ledger
 from adumbra.privacy.ledger.model import FORMAT, create_all, heads, keys
-from adumbra.privacy.ledger.store import Store, check_file, parse_location
+from adumbra.privacy.ledger.store import Store, parse_location
 
 UNSIGNED = "not signed by operators until one is enrolled"  # what the log of a new ledger says
 Fill = Callable[[Connection], None]  # writes the rows of a new ledger into its empty tables
@@ -69,12 +68,8 @@ def open_ledger(location: str | Path, *, operator: Signer | str | Path | None = 
 
     `operator` is the key of whoever acts, where operators are enrolled: a path, or what `open_key` made.
     """
-    url = parse_location(location)
-    check_file(url)
-    if url.get_backend_name() == "sqlite":
-        convert(Path(str(url.database)), stores.BUSY_SECONDS)
-    signer = open_key(operator) if isinstance(operator, str | Path) else operator
-    return Ledger(Store(url), signer)
+    store = Store.open(location)
+    return Ledger(store, open_key(operator) if isinstance(operator, str | Path) else operator)
 
 
 def memory_ledger() -> Ledger:

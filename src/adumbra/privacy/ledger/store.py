@@ -35,7 +35,7 @@ from adumbra.errors import (
     raise_alone,
 )
 from adumbra.privacy.ledger import postgres
-from adumbra.privacy.ledger.files import damaged, is_damage, is_database, require_mode
+from adumbra.privacy.ledger.files import convert, damaged, is_damage, is_database, require_mode
 from adumbra.privacy.ledger.model import heads
 
 BUSY_SECONDS = 60
@@ -69,6 +69,15 @@ class Store:
         self._pid = os.getpid()
         self._abandoned: list[Engine] = []  # of the parent process: kept, so that no child closes them
         self._engine = self._connect()
+
+    @classmethod
+    def open(cls, location: str | Path) -> "Store":
+        """The database at a path or an address; a write-ahead log of an earlier version is moved in."""
+        url = parse_location(location)
+        check_file(url)
+        if url.get_backend_name() == "sqlite":
+            convert(Path(str(url.database)), BUSY_SECONDS)
+        return cls(url)
 
     @property
     def name(self) -> str:

@@ -84,11 +84,11 @@ def left_by_an_earlier_version(folder):
         register(ledger)
     code = (
         "import os, sqlite3, sys\n"
-        "from adumbra.privacy.ledger import open_ledger, opening, store\n"
+        "from adumbra.privacy.ledger import open_ledger, store\n"
         "sys.path.insert(0, sys.argv[2])\n"
         "from support.ledger import reserve\n"
         "store.require_mode = lambda connection, _: connection.execute('PRAGMA journal_mode = WAL')\n"
-        "opening.convert = lambda *_: None\n"
+        "store.convert = lambda *_: None\n"
         "print(reserve(open_ledger(sys.argv[1])), flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
