@@ -19,7 +19,7 @@ def memory_has_room() -> bool:
 
 
 # A release syncs some forty times, for 4 ms each on a disk. In memory every call is still made, but none
-# waits. Tests of durability look at the calls and kill processes, not machines: it is all the same to them.
+# waits. Tests of durability look at the calls and kill processes, not machines.
 if "TMPDIR" not in os.environ and memory_has_room():
     os.environ["TMPDIR"] = str(MEMORY)  # for the processes that tests start, too
     tempfile.tempdir = None

@@ -15,11 +15,9 @@ HEAD = """# The command line
 
 Exit codes: 0 done, 2 bad input or usage, 3 refused by the budget, 4 verification failed, 5 no space left
 (disk or quota), 6 a place is read-only or not permitted, 7 not enough memory, 8 the ledger cannot be
-written, 9 workers of a cluster were lost, 130 stopped by Ctrl-C and 143 by SIGTERM (what stays charged
-is said), 1 anything else.
-`--json` prints one JSON
-object on stdout; progress and errors go to stderr. This page is written
-by `python tools/cli_reference.py`.
+written, 9 workers of a cluster were lost, 130 stopped by Ctrl-C and 143 by SIGTERM (the message
+says what stays charged), 1 anything else. `--json` prints one JSON object on stdout; progress and errors
+go to stderr. This page is written by `python tools/cli_reference.py`.
 """
 
 
@@ -35,7 +33,7 @@ def describe(words: tuple[str, ...], command: Any) -> list[str]:
             if parameter.param_type_name == "option"
             else (parameter.name or "").upper()
         )
-        need = "needed" if parameter.required else ""
+        need = "required" if parameter.required else ""
         text = " ".join((getattr(parameter, "help", "") or "").split())
         rows.append(f"| `{name}` | {need} | {text} |")
     if rows:

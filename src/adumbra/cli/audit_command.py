@@ -25,7 +25,7 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
         str | None,
         typer.Option(
             "--method",
-            help="One method only: answers, bounds, dppro, jl-laplace, ron-gauss, pca, lda, moments or "
+            help="Attack one method only: answers, bounds, dppro, jl-laplace, ron-gauss, pca, lda, moments or "
             "top-k. Default: all.",
         ),
     ] = None,
@@ -54,9 +54,7 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
     ] = False,
     seed: Annotated[
         int,
-        typer.Option(
-            "--seed", min=0, max=10**9, help="Which noise the attacks draw: another seed, other runs."
-        ),
+        typer.Option("--seed", min=0, max=10**9, help="Seed of the noise that the attacks draw."),
     ] = 0,
     figure: Annotated[
         Path | None,
@@ -69,8 +67,8 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
 
     Prints the epsilon that the attack proves: above the claimed one, the claim is refuted.
 
-    On one core the default run takes about a minute, --mutants a quarter of one, --replay two or three;
-    the time of a run grows with --runs.
+    On one core the default run takes about one minute, --mutants 15 seconds, --replay two or three
+    minutes. More --runs take longer.
     """
     from adumbra.errors import VerificationFailed, require
 

@@ -16,11 +16,11 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument a flag
     out: Annotated[Path, typer.Option("--out", help="The page to write; never inside a release.")],
     holdout: Annotated[
         str | None,
-        typer.Option("--holdout", help="Rows of the same kind that were left out: adds attacks."),
+        typer.Option("--holdout", help="Rows of the same kind that were not released. Adds attacks."),
     ] = None,
     schema: Annotated[
         Path | None,
-        typer.Option("--schema", help="How to read the rows; left out: the schema on the first card."),
+        typer.Option("--schema", help="How to read the rows. Default: the schema on the first card."),
     ] = None,
     header: Header = False,
     ledger: Annotated[
@@ -40,7 +40,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument a flag
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print every figure as JSON too.")] = False,
 ) -> None:
-    """Hold releases against the private rows they were made from. NOT FOR RELEASE."""
+    """Compare releases with the private rows they were made from. NOT FOR RELEASE."""
     from adumbra.answers.askable import load
     from adumbra.cli.planning import progress_bar
     from adumbra.evaluate.evaluation import evaluate as run

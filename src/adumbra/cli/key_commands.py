@@ -26,7 +26,9 @@ SigningKey = Annotated[
 ]
 OperatorKey = Annotated[
     Path | None,
-    typer.Option("--operator", help="Your operator's key, where the ledger has operators; as --key."),
+    typer.Option(
+        "--operator", help="Your operator key, if the ledger has operators. Same forms as --key."
+    ),
 ]
 Unsigned = Annotated[
     bool, typer.Option("--unsigned", help="Publish without the signature that the card names.")
@@ -42,7 +44,10 @@ TrustFile = Annotated[
     typer.Option("--trust", help="An allowed-signers file; default: the one in your config folder."),
 ]
 RevokedFile = Annotated[
-    Path | None, typer.Option("--revoked", help="Revoked public keys, one per line; default as --trust.")
+    Path | None,
+    typer.Option(
+        "--revoked", help="Revoked public keys, one per line; default: the file in your config folder."
+    ),
 ]
 SignerName = Annotated[
     str | None, typer.Option("--signer", help="A name of the trust file: signed by it, or exit 4.")
@@ -56,9 +61,11 @@ PublicFile = Annotated[Path, typer.Argument(help="A .pub file.")]
 @app.command()
 def new(
     path: Annotated[Path, typer.Argument(help="A new file; the public half goes to PATH.pub.")],
-    comment: Annotated[str, typer.Option("--comment", help="Ends the line of PATH.pub; public.")] = "",
+    comment: Annotated[
+        str, typer.Option("--comment", help="Comment at the end of PATH.pub. Public.")
+    ] = "",
     no_passphrase: Annotated[
-        bool, typer.Option("--no-passphrase", help="Do not ask for one: whoever has the file can sign.")
+        bool, typer.Option("--no-passphrase", help="Use no passphrase: whoever has the file can sign.")
     ] = False,
     json: AsJson = False,
 ) -> None:
@@ -96,7 +103,7 @@ def show(
 
 @app.command()
 def trust(
-    name: Annotated[str, typer.Argument(help="Whose key it is, as `verify` shall say it.")],
+    name: Annotated[str, typer.Argument(help="Whose key it is, as `verify` will show it.")],
     path: PublicFile,
     valid_after: Annotated[
         str | None, typer.Option("--valid-after", help="YYYYMMDD: not for releases of earlier days.")
@@ -115,7 +122,7 @@ def trust(
 
 @app.command()
 def revoke(path: PublicFile, json: AsJson = False) -> None:
-    """Trust nothing that a key signed, whenever: add it to the revoked keys in your config folder."""
+    """Stop trusting a key, for old releases too: add it to the revoked keys in your config folder."""
     from adumbra.attestation.trust import REVOKED
 
     _add(REVOKED, _public(path).line(), json)

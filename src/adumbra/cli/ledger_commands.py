@@ -146,7 +146,7 @@ def register(  # noqa: PLR0913, PLR0917 - one argument a flag
 @app.command()
 def show(
     ledger: Location,
-    population: Annotated[str | None, typer.Argument(help="One population; all when left out.")] = None,
+    population: Annotated[str | None, typer.Argument(help="One population. Default: all.")] = None,
     json: AsJson = False,
 ) -> None:
     """Show what is spent and left, and any release that a crash interrupted."""
@@ -166,7 +166,7 @@ def verify(
         Path | None,
         typer.Option(
             "--against",
-            help="A release (verified, too), a card.json alone, or a head kept by `head --json`.",
+            help="A release (verified too), a card.json, or a head that `head --json` printed.",
         ),
     ] = None,
     json: AsJson = False,
@@ -195,7 +195,8 @@ def resume(  # noqa: PLR0913, PLR0917 - one argument a flag
     entry: EntryId,
     ledger: Location,
     target: Annotated[
-        Path | None, typer.Option("--target", help="Where, if no place was recorded or it was taken.")
+        Path | None,
+        typer.Option("--target", help="Where to publish, if no place was recorded or it is taken."),
     ] = None,
     key: SigningKey = None,
     unsigned: Unsigned = False,
@@ -250,7 +251,7 @@ def raise_cap(  # noqa: PLR0913, PLR0917 - one argument a flag
 def link(
     population: Name,
     ledger: Location,
-    to: Annotated[str, typer.Option("--to", help="The population that shall pay as well.")],
+    to: Annotated[str, typer.Option("--to", help="The parent population, which is charged too.")],
     reason: Reason,
     json: AsJson = False,
 ) -> None:
@@ -267,9 +268,7 @@ def declare(  # noqa: PLR0913, PLR0917 - one argument a flag
     other: Annotated[str, typer.Argument(help="Another registered population.")],
     ledger: Location,
     reason: Reason,
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Take such a declaration back: it was wrong.")
-    ] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw such a declaration.")] = False,
     json: AsJson = False,
 ) -> None:
     """Declare that two populations are different people although their rows look alike."""
@@ -285,7 +284,7 @@ def declare(  # noqa: PLR0913, PLR0917 - one argument a flag
 def export(
     path: Annotated[Path, typer.Argument(help="A new .jsonl or .parquet file.")],
     ledger: Location,
-    private: Annotated[bool, typer.Option("--private", help="With paths, owners and users.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Include paths, owners and users.")] = False,
     force: Force = False,
     json: AsJson = False,
 ) -> None:

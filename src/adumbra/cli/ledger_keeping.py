@@ -10,7 +10,7 @@ from adumbra.cli.options import AsJson
 from adumbra.cli.release_views import clean as plain
 
 Kept = Annotated[
-    Path | None, typer.Option("--head", help="Where the head goes; beside the backup when left out.")
+    Path | None, typer.Option("--head", help="Where to write the head. Default: beside the backup.")
 ]
 
 

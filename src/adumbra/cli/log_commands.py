@@ -19,7 +19,9 @@ def publish_head(
     ledger: Location,
     since: Annotated[
         list[int] | None,
-        typer.Option("--since", help="Also prove that the log of this size is a beginning; repeat."),
+        typer.Option(
+            "--since", help="Also prove that the log extends its state at this size. Repeatable."
+        ),
     ] = None,
     force: Force = False,
     json: AsJson = False,

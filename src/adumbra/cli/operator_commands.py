@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Rights = Annotated[
     list[str],
-    typer.Option("--right", help="register, raise, release, void or read; repeat for more."),
+    typer.Option("--right", help="register, raise, release, void or read. Repeatable."),
 ]
 
 
@@ -77,7 +77,7 @@ def approve(  # noqa: PLR0913, PLR0917 - one argument a flag
     force: Force = False,
     json: AsJson = False,
 ) -> None:
-    """As a second operator, approve one raise: this cap, for this very reason."""
+    """As the second operator, approve one raise of a cap for one stated reason."""
     require_new_file("out", out, force=force)
     with opened(ledger) as book:
         made = book.approve(population, epsilon, reason)
@@ -90,7 +90,7 @@ def approve(  # noqa: PLR0913, PLR0917 - one argument a flag
 
 def grants(
     ledger: Location,
-    prefix: Annotated[str, typer.Option("--prefix", help="Starts the names of the roles.")] = "adumbra",
+    prefix: Annotated[str, typer.Option("--prefix", help="Prefix of the role names.")] = "adumbra",
 ) -> None:
     """Print the SQL that makes rights binding on PostgreSQL. Runs nothing."""
     with opened(ledger) as book:

@@ -175,7 +175,7 @@ def _describe(hint: object) -> str:
     if origin is typing.Literal:
         return " or ".join(map(str, arguments))
     if origin is tuple:
-        return f"a comma-separated list of {_describe(arguments[0])}s"
+        return f"a comma-separated list of {_describe(arguments[0]).removeprefix('a ')}s"
     names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
     names[type(None)] = "none"
     return names.get(typing.cast("type", hint), str(hint))

@@ -73,7 +73,10 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
     require_signature: Required = False,
     log: Annotated[
         Path | None,
-        typer.Option("--log", help="A head or public export of its ledger: is it there, or withdrawn?"),
+        typer.Option(
+            "--log",
+            help="A head or public export of its ledger: is the release in it, and was it withdrawn?",
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:

@@ -81,7 +81,7 @@ def check(  # noqa: PLR0913 - one argument a flag
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say every fault of a schema at once; with DATA, compare names, types, public row count."""
+    """List every fault of a schema. With DATA, also compare names, types and a public row count."""
     from adumbra.cli.options import fit_words, say_notes, undeclared
     from adumbra.errors import SchemaError, require
     from adumbra.schema.todo import count_todos, text_of, to_do

@@ -81,7 +81,7 @@ def _plan(config: LDAConfig, schema: Schema, noise: MomentNoise, size: Size) -> 
         }
         notes.append(
             f"Class means are off by about {expected['class_mean_error']:.2g} in each column if classes "
-            "are of equal size, in proportion more in smaller ones; each second moment of two columns "
+            "are of equal size, proportionally more in smaller ones; each second moment of two columns "
             f"by {expected['second_moment_error']:.2g} (standard deviations; columns scaled to width 1)."
         )
         if edge > 0.25:  # no column of the box has a larger variance

@@ -220,7 +220,7 @@ def _notes(
     if decided.classes > 1:
         said.append(
             f"One covariance serves all {decided.classes} classes, which differ by their means and the "
-            f"histograms of categories: one for each would be {decided.classes} times as noisy."
+            f"histograms of categories: one per class would be {decided.classes} times as noisy."
         )
     said += _pair_notes(decided, noise)
     if len(gram.blocks) > 1:

@@ -54,7 +54,7 @@ def moment_expectations(
             f"{figure_upper(limit, 3)} at most, so that at most {clear} of {k} can be found."
         )
     if k > 0 and clear == 0:
-        notes.append("Directions would be noise alone: more rows, fewer columns or more budget.")
+        notes.append("Directions would be noise alone: use more rows, fewer columns or more budget.")
     expected = {"mean_error": mean, "second_moment_error": product, "spectral_edge": edge}
     return MomentExpectations(expected=expected, notes=tuple(notes))
 
@@ -130,7 +130,7 @@ def row_expectations(config: PCAConfig, layout: Layout) -> RowExpectations:
     elif mean_is_better(config):
         notes += [
             f"At {spent} for rows k=0 has the smaller expected error, {_proviso(config)}.",
-            f"So it is for every k below {_threshold(config)}; shrink, sample or LDA keep more.",
+            f"The same holds for every k below {_threshold(config)}; shrink, sample or LDA keep more.",
         ]
     else:
         notes.append(f"At {spent} for rows it depends on the data whether k=0 is better.")
