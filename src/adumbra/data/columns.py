@@ -71,6 +71,22 @@ def fits_kind(column: Column, storage: pa.DataType) -> bool:
     return not column.kind.lists_levels or len(_word_values(column.categories)[0]) > 0
 
 
+def type_faults(column: Column, storage: pa.DataType) -> list[str]:
+    """What does not fit between a declared kind and a stored type."""
+    what = f"column {column.name!r} of type {storage}"
+    if not can_hold(column, storage):
+        remedy = "cast it in the data or leave the column out"
+        return [f"{what} cannot be read as {column.kind}; {remedy}"]
+    if fits_kind(column, storage):
+        return []
+    remedy = "correct the kind"
+    if is_text(value_type(storage)):
+        remedy += ", or declare cast = true to read its texts"
+        return [f"{what} is declared {column.kind}, and text that says none is missing; {remedy}"]
+    remedy += " or the categories, or declare cast = true"
+    return [f"{what} is declared category, and no category is a number; {remedy}"]
+
+
 def _is_decodable(storage: pa.DataType) -> bool:
     """Whether pyarrow can undo the run ends of a type; it cannot for those of dictionaries and views."""
     if not pa.types.is_run_end_encoded(storage):

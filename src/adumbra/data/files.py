@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.batch import Batch, Part
-from adumbra.data.columns import can_hold, fill_column, fits_kind
+from adumbra.data.columns import fill_column, type_faults
 from adumbra.errors import InvalidInput, require
-from adumbra.schema.schema import Column, Schema
-from adumbra.schema.writing import delimiter_hint, is_text, value_type
+from adumbra.schema.schema import Schema
+from adumbra.schema.writing import delimiter_hint
 
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".dat": "dat"}
 SUFFIXES |= {".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -142,7 +142,7 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
     if schema.person is not None:
         faults += id_faults(schema.person.column, types.get(schema.person.column, pa.null()))
     found = [(column, types[column.name]) for column in schema.columns if column.name in types]
-    return faults + [fault for column, storage in found for fault in _type_faults(column, storage)]
+    return faults + [fault for column, storage in found for fault in type_faults(column, storage)]
 
 
 def near_names(absent: list[str], others: list[str], types: Mapping[str, pa.DataType]) -> str:
@@ -161,22 +161,6 @@ def id_faults(name: str, storage: pa.DataType) -> list[str]:
 
     rule = "holds no ids; use text or whole numbers"
     return [] if is_id_type(storage) else [f"column {name!r} of type {storage} {rule}"]
-
-
-def _type_faults(column: Column, storage: pa.DataType) -> list[str]:
-    """What does not fit between a declared kind and a stored type."""
-    what = f"column {column.name!r} of type {storage}"
-    if not can_hold(column, storage):
-        remedy = "cast it in the data or leave the column out"
-        return [f"{what} cannot be read as {column.kind}; {remedy}"]
-    if fits_kind(column, storage):
-        return []
-    remedy = "correct the kind"
-    if is_text(value_type(storage)):
-        remedy += ", or declare cast = true to read its texts"
-        return [f"{what} is declared {column.kind}, and text that says none is missing; {remedy}"]
-    remedy += " or the categories, or declare cast = true"
-    return [f"{what} is declared category, and no category is a number; {remedy}"]
 
 
 def listed(names: list[str]) -> str:

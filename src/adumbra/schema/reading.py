@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import LEGAL_PAIRS, Moved, Moves, Neighbours, Relation, Unit
-from adumbra.schema.fields import NEW, PERSON, Table
+from adumbra.schema.fields import NEW, PERSON, Faults, Table, find_lines
 from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Derived, Rule
 from adumbra.schema.rules import (
@@ -21,7 +21,6 @@ from adumbra.schema.rules import (
 )
 from adumbra.schema.schema import FIRST_FORMAT, FORMAT, Column, ItemSpec, Pattern, Schema
 from adumbra.schema.table import TableDeclaration
-from adumbra.schema.toml_lines import Faults, find_lines
 from adumbra.schema.witness import row_faults
 
 MOST_COLUMNS = 100_000

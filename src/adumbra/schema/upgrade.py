@@ -4,8 +4,8 @@ import re
 import tomllib
 
 from adumbra.errors import SchemaError
+from adumbra.schema.fields import find_lines
 from adumbra.schema.schema import FIRST_FORMAT, FORMAT
-from adumbra.schema.toml_lines import find_lines
 
 _VALUE = re.compile(rf"""(["']){re.escape(FIRST_FORMAT)}\1""")
 

@@ -9,8 +9,8 @@ import pytest
 
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.fields import find_lines
 from adumbra.schema.schema import ItemSpec, Kind, Pattern, Schema
-from adumbra.schema.toml_lines import find_lines
 from adumbra.schema.writing import draft_schema
 from support.data import NUMBER, table
 
