@@ -53,8 +53,8 @@ fmt: setup ## format and apply safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-unit: setup ## unit and property tests alone
-	$(BIN)/python -m pytest tests/unit tests/property
+unit: setup ## unit and property tests alone, in two processes
+	$(BIN)/python -m pytest tests/unit tests/property -n 2 --dist loadfile
 
 statistical: setup ## the whole statistical grids
 	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/statistical
