@@ -5,9 +5,8 @@ from adumbra.privacy.ledger.backup import backup_ledger, restore_ledger
 from adumbra.privacy.ledger.check import Verified
 from adumbra.privacy.ledger.export import verify_export
 from adumbra.privacy.ledger.files import tree_digest
-from adumbra.privacy.ledger.ledger import Ledger
+from adumbra.privacy.ledger.ledger import Ledger, create_ledger, memory_ledger, open_ledger
 from adumbra.privacy.ledger.migrate import Migrated, migrate_ledger
-from adumbra.privacy.ledger.opening import create_ledger, memory_ledger, open_ledger
 from adumbra.privacy.ledger.tripwire import Fingerprint
 from adumbra.privacy.ledger.values import (
     Currency,

@@ -15,9 +15,8 @@ from sqlalchemy import Connection, insert, select
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed, require
 from adumbra.privacy.ledger import files
 from adumbra.privacy.ledger.check import check
-from adumbra.privacy.ledger.ledger import Ledger
+from adumbra.privacy.ledger.ledger import Fill, Ledger, make_ledger, open_ledger, require_new
 from adumbra.privacy.ledger.model import metadata
-from adumbra.privacy.ledger.opening import Fill, make_ledger, open_ledger, require_new
 from adumbra.privacy.ledger.values import LedgerHead
 
 ROWS = 1000  # copied at a time

@@ -14,7 +14,7 @@ from adumbra.privacy.ledger.backup import backup_ledger
 from adumbra.privacy.ledger.check import check
 from adumbra.privacy.ledger.files import uses_log
 from adumbra.privacy.ledger.guards import is_earlier_guard, renew_population_guard
-from adumbra.privacy.ledger.opening import open_ledger
+from adumbra.privacy.ledger.ledger import open_ledger
 from adumbra.privacy.ledger.store import check_file, parse_location
 from adumbra.privacy.ledger.values import LedgerHead
 

@@ -95,11 +95,12 @@ def seal(chain: Chain, entry: str, staged: Path, digest: str) -> None:
     chain.act("seal", {"entry": entry, "digest": digest}, {"staged": place})
 
 
-def publish(chain: Chain, entry: str, target: Path) -> None:
-    """Record where the bytes are about to go; the rename follows."""
+def publish(chain: Chain, entry: str, target: Path) -> Path:
+    """Record where the bytes are about to go, and return where they are; the rename follows."""
     place = str(target.absolute())
-    _advance(chain, entry, State.SEALED, State.PUBLISHING, target=place)
+    row = _advance(chain, entry, State.SEALED, State.PUBLISHING, target=place)
     chain.act("publish", {"entry": entry}, {"target": place})
+    return Path(row["staged"])
 
 
 def retarget(chain: Chain, entry: str, target: Path) -> None:
@@ -126,10 +127,11 @@ def places(connection: Connection, row: RowMapping) -> list[Path]:
     return [Path(place) for place in (*first, *moved(connection).get(row["id"], ()))]
 
 
-def commit(chain: Chain, entry: str) -> None:
-    """Record that the release is out."""
+def commit(chain: Chain, entry: str) -> Path:
+    """Record that the release is out; returns its place."""
     row = _advance(chain, entry, State.PUBLISHING, State.PUBLISHED)
     chain.act("commit", {"entry": entry, "digest": row["digest"]})
+    return places(chain.connection, row)[-1]
 
 
 def void(chain: Chain, entry: str, reason: str) -> None:
@@ -269,27 +271,21 @@ class Spending:
 
     def publish(self, entry_id: str, target: Path) -> None:
         """Record the target, then move the sealed folder there by one atomic rename."""
-        with self._store.read() as connection:
-            row = stands_at(connection, entry_id, State.SEALED, State.PUBLISHING)
         crash_points.checkpoint("publish: before")
-        staged = Path(row["staged"])
-        files.require_target(staged, target)
         with self._acts() as chain:
-            publish(chain, entry_id, target)
+            staged = publish(chain, entry_id, target)
+            files.require_target(staged, target)
             crash_points.checkpoint("publish: written, not committed")
         crash_points.checkpoint("publish: committed, not moved")
         files.move(staged, target)
 
     def commit(self, entry_id: str) -> None:
         """Record that the release is out, and open it to its readers."""
-        with self._store.read() as connection:
-            row = stands_at(connection, entry_id, State.PUBLISHING, State.PUBLISHED)
-            target = places(connection, row)[-1]
         crash_points.checkpoint("commit: before")
-        if not target.is_dir():
-            raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
         with self._acts() as chain:
-            commit(chain, entry_id)
+            target = commit(chain, entry_id)
+            if not target.is_dir():
+                raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
             crash_points.checkpoint("commit: written, not committed")
         crash_points.checkpoint("commit: committed")
         files.open_to_readers(target)
