@@ -25,8 +25,8 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
         str | None,
         typer.Option(
             "--method",
-            help="Attack one method only: answers, bounds, dppro, jl-laplace, ron-gauss, pca, lda, moments or "
-            "top-k. Default: all.",
+            help="Attack one method only: answers, bounds, dppro, jl-laplace, ron-gauss, pca, lda, "
+            "moments or top-k. Default: all.",
         ),
     ] = None,
     epsilon: Annotated[
