@@ -13,8 +13,8 @@ every draw. [How intervals are made](../explanation/answers.md).
 - *answered*: the share of draws that tell the answer; the others say *hidden by noise*. *never*:
   questions that no draw told.
 - *coverage*: of nominal 95 % intervals, per answer, among the draws that tell it: the mean and the least
-  over the answers that 1 % of the draws or more tell. *least, all draws*: where a hidden answer, whose
-  interval is all that is possible, covers.
+  over the answers that 1 % of the draws or more tell. *least, all draws*: hidden answers, which
+  exclude nothing (of a variance: little), count as covered.
 - *below*: answers whose coverage is below 0.94, over all draws or among the told, by a binomial
   test with Bonferroni's correction (5 % per table and epsilon). *above*: beyond 0.97 by the same test,
   and not marked conservative in half of the draws. *marked*: the share of told answers that say so.
