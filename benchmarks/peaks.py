@@ -65,6 +65,7 @@ class Case:
 
 CASES = {
     "small": [
+        Case(method="bounds", rows=500, numbers=10, classes=3),
         Case(method="dppro", rows=500, numbers=10, config={"n_components": 3}),
         Case(method="jl-laplace", rows=500, numbers=10, config={"n_components": 3}),
         Case(method="pca", rows=500, numbers=10, config={"n_components": 3}),
@@ -73,7 +74,6 @@ CASES = {
         Case(method="top-k", rows=500, items=50, config={"k": 5}),
         Case(method="lda", rows=500, numbers=10, classes=3),
         Case(method="answers", rows=500, numbers=10, classes=3),
-        Case(method="bounds", rows=500, numbers=10, classes=3),
     ],
     "large": [
         Case(method="moments", rows=100_000, numbers=64),
