@@ -104,7 +104,7 @@ def reading(found: Results) -> str:
             text += f" Not first: {', '.join(behind)}." if behind else ""
             text += f" First by less than the interval: {', '.join(even)}." if even else ""
             said.append(text)
-    said += [text for text in (bias(found), below_floor(found)) if text]
+    said += [text for text in (bias(found), below_floor(found), older(found)) if text]
     return "\n".join(said)
 
 
@@ -132,6 +132,26 @@ def below_floor(found: Results) -> str:
     if under:
         return f"- Below the floor of independent columns: {', '.join(under)}."
     return "- No release at ε = 1 or 10 is below the floor of independent columns."
+
+
+def older(found: Results) -> str:
+    """Which of our figures are of an earlier source than the last ones."""
+    own = {key[:3]: held[-1] for key, held in found.cells.items() if key[3] == OURS}
+    if not own:
+        return ""
+    newest = max(own.values(), key=lambda line: int(line["run"]))["source"]
+    old = []
+    for epsilon in sorted({key[2] for key in own}):
+        held = {key: line for key, line in own.items() if key[2] == epsilon}
+        late = [key for key, line in held.items() if line["source"] != newest]
+        names = ", ".join(f"{nist.TARGETS[target]} {SHORT[chosen]}" for target, chosen, _ in late)
+        if late:
+            old.append(f"ε = {epsilon:g}" if len(late) == len(held) else f"ε = {epsilon:g} ({names})")
+    judged = any(
+        key[3] == OURS and newest not in str(held[-1]["source"]) for key, held in found.metrics.items()
+    )
+    old += ["some of SDMetrics"] if judged else []
+    return f"- Measured with an earlier source than the others: {', '.join(old)}." if old else ""
 
 
 def metrics_table(found: Results) -> str:
