@@ -1,11 +1,15 @@
 """Whole releases beside bare references of the same run: CPU, wall time and peak memory, as ratios.
 
     python benchmarks/scale.py [small|medium|full] [--only dppro] [--folder F] [--repeat 1]
+    python benchmarks/scale.py growth            CPU over rows, columns and components, for the exponents
+    python benchmarks/scale.py memory            many rows drawn, many rows read
+    python benchmarks/scale.py cluster --rows N  N x 100 by two workers beside the local engine
     python benchmarks/scale.py page              docs/explanation/performance.md from the kept lines
 
 Each figure is a fresh process with one BLAS thread. A reference does the least that any program must do
 to the same file: read it with pyarrow, multiply with numpy, draw numpy's normal numbers, write Parquet.
-Lines go to benchmarks/results/scale.jsonl; data are made in a folder of their own and removed.
+A line without a reference is a release alone. Lines go to benchmarks/results/scale.jsonl; data are made
+in a folder of their own and removed.
 """
 
 import argparse
@@ -26,8 +30,8 @@ import pyarrow.parquet as pq
 
 HERE = Path(__file__).resolve().parent
 KEPT = HERE / "results" / "scale.jsonl"
-PAGE = HERE.parent / "docs" / "explanation" / "performance.md"
 PART_ROWS = 100_000
+SIZES, OTHERS = ("small", "medium", "full"), ("growth", "memory", "cluster")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,31 +46,66 @@ class Case:
     reference: str = ""
     format: str = "parquet"
     engine: str = "local"
+    axis: str = ""  # what grows: rows, columns, components; start; memory; cluster
 
     @property
     def name(self):
         return f"{self.method} {self.rows:,} x {self.columns:,} {self.format} {self.engine}"
 
 
+PROJECT = {"n_components": 20, "epsilon": 1.0, "delta": 1e-6}
+FEW = {"epsilon": 1.0, "delta": 1e-6, "synthetic_rows": 1000}
+
+
+def growth_cases():
+    """One thing grows in each; cases of one table stand together."""
+    usual = {"dppro": PROJECT, "moments": FEW, "ron-gauss": FEW}
+    tiny = {"rows": 100, "columns": 10, "axis": "start"}
+    made = [Case(method="dppro", config=PROJECT | {"n_components": 5}, **tiny)]
+    made += [Case(method=m, config=usual[m], **tiny) for m in ("moments", "ron-gauss")]
+    for rows in (125_000, 250_000, 500_000, 1_000_000):
+        made += [Case(method=m, rows=rows, columns=100, config=c, axis="rows") for m, c in usual.items()]
+    for columns in (125, 250, 500, 1000, 2000):
+        made.append(Case(method="moments", rows=20_000, columns=columns, config=FEW, axis="columns"))
+    for k in (10, 20, 40, 80, 160):
+        config = PROJECT | {"n_components": k}
+        made.append(Case(method="dppro", rows=100_000, columns=200, config=config, axis="components"))
+    return made
+
+
+def memory_cases():
+    """Ten million rows read, and one and ten million drawn."""
+    both = ("moments", "ron-gauss")
+    read = {"rows": 10_000_000, "columns": 64, "axis": "memory"}
+    drawn = {"rows": 100_000, "columns": 100, "axis": "memory"}
+    many = [FEW | {"synthetic_rows": rows} for rows in (10**6, 10**7)]
+    made = [Case(method=method, config=FEW, **read) for method in both]
+    return made + [Case(method=m, config=config, **drawn) for config in many for m in both]
+
+
+def cluster_cases(rows):
+    table = {"rows": rows, "columns": 100, "config": FEW, "engine": "dask", "axis": "cluster"}
+    return [Case(method="moments", target=1.8, reference="local", **table)]
+
+
 def cases(size):
     n = {"small": 100_000, "medium": 500_000, "full": 2_000_000}[size]
     wide, tall = n // 10, {"small": 500, "medium": 2_000, "full": 5_000}[size]
-    project = {"n_components": 20, "epsilon": 1.0, "delta": 1e-6}
+    project, few = PROJECT, FEW
     laplace = {"n_components": 20, "epsilon": 1.0}
-    few = {"epsilon": 1.0, "delta": 1e-6, "synthetic_rows": 1000}
     table = {"rows": n, "columns": 100}
     return [
         Case(method="dppro", target=1.5, config=project, reference="rows", **table),
         Case(method="jl-laplace", target=1.5, config=laplace, reference="rows", **table),
         Case(method="ron-gauss", target=1.6, config=few, reference="project", **table),
         Case(method="moments", target=2.0, config=few, reference="three_reads", **table),
+        Case(method="dppro", target=1.8, config=project, reference="local", engine="dask", **table),
+        Case(method="moments", target=1.8, config=few, reference="local", engine="dask", **table),
         Case(method="dppro", rows=wide, columns=1000, target=1.5, config=project, reference="rows"),
         Case(method="moments", rows=wide, columns=1000, target=2.0, config=few, reference="three_reads"),
         Case(method="moments", rows=tall, columns=10_000, target=3.0, config=few, reference="gram"),
         Case(method="moments", rows=n // 4, columns=100, target=2.5, config=few, format="csv",
              reference="polars"),
-        Case(method="dppro", target=1.8, config=project, reference="local", engine="dask", **table),
-        Case(method="moments", target=1.8, config=few, reference="local", engine="dask", **table),
     ]  # fmt: skip
 
 
@@ -91,6 +130,28 @@ def write_table(case, folder):
             writer.write_table(table)
         writer.close()
     return folder
+
+
+class Tables:
+    """The rows of cases in turn: neighbours of one shape share their files, and nothing stays."""
+
+    def __init__(self, folder):
+        self._folder, self._shape, self._held = folder, None, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._held is not None:
+            self._held.cleanup()
+
+    def of(self, case):
+        if (shape := (case.rows, case.columns, case.format)) != self._shape:
+            self.__exit__()
+            self._held, self._shape = tempfile.TemporaryDirectory(dir=self._folder), shape
+            (Path(self._held.name) / "rows").mkdir()
+            write_table(case, Path(self._held.name) / "rows")
+        return Path(self._held.name) / "rows"
 
 
 def matrices(folder, rows=65_536):
@@ -168,6 +229,12 @@ def run_release(case, folder, out, engine):
                          ledger=ledger, population="people", out=out, engine=where)  # fmt: skip
 
 
+def own_peak():
+    """kB of this program alone; `ru_maxrss` would also know the process that started it."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1])
+
+
 def child(what, case, folder):
     """Run one thing and print what it took of the machine."""
     case = Case(**json.loads(case))
@@ -184,7 +251,7 @@ def child(what, case, folder):
     facts = {
         "cpu": cpu,
         "wall": wall,
-        "peak_mb": own.ru_maxrss / 1e3,
+        "peak_mb": own_peak() / 1e3,
         "worker_mb": workers.ru_maxrss / 1e3,
     }
     print(json.dumps(facts))
@@ -207,16 +274,14 @@ def measured(what, case, folder):
 
 
 def run(case, folder, repeat):
-    """Ours and the reference, alternately; the best CPU time of each."""
-    pairs = [(measured(case.engine, case, folder), measured(case.reference, case, folder))
-             for _ in range(repeat)]  # fmt: skip
-    ours, theirs = (min(side, key=lambda one: one["cpu"]) for side in zip(*pairs, strict=True))
+    """Ours and the reference if there is one, alternately; the best CPU time of each."""
+    whats = [case.engine, *([case.reference] if case.reference else [])]
+    turns = [[measured(what, case, folder) for what in whats] for _ in range(repeat)]
+    ours, *theirs = (min(side, key=lambda one: one["cpu"]) for side in zip(*turns, strict=True))
     size = sum(path.stat().st_size for path in Path(folder).iterdir())
-    return {
-        **asdict(case), "name": case.name, "input_mb": size / 1e6, "ours": ours, "theirs": theirs,
-        "ratio": ours["cpu"] / theirs["cpu"], "wall_ratio": ours["wall"] / theirs["wall"],
-        "load": os.getloadavg()[0], "cores": os.cpu_count(),
-    }  # fmt: skip
+    line = {**asdict(case), "name": case.name, "input_mb": size / 1e6, "ours": ours,
+            "load": os.getloadavg()[0], "cores": os.cpu_count()}  # fmt: skip
+    return line | ({"theirs": theirs[0], "ratio": ours["cpu"] / theirs[0]["cpu"]} if theirs else {})
 
 
 def noise_case(repeat):
@@ -244,70 +309,42 @@ def noise_case(repeat):
     return {"name": name, "method": "noise", "ratio": best[0] / best[1], "target": 0.8, **times}
 
 
-def page(lines):
-    """The kept lines as a page."""
-    lines_of = [HEAD]
-    for line in lines:
-        ours, wanted = line["ours"], line["target"]
-        at_once = f"{ours['cpu'] / ours['wall']:.2f}" if "wall" in ours else ""
-        worker = f"{ours['worker_mb']:.0f}" if line.get("engine") == "dask" else ""
-        lines_of.append(
-            f"| {line['name']} | {line.get('reference', 'numpy normal').replace('_', ' ')} "
-            f"| {ours['cpu']:.2f} | {line['theirs']['cpu']:.2f} | **{line['ratio']:.2f}** | {wanted} "
-            f"| {at_once} | {ours.get('peak_mb', 0):.0f} | {worker} | {line['load']:.1f} |"
-        )
-    return "\n".join([*lines_of, TAIL])
-
-
-HEAD = """# How fast, how large
-
-Whole releases in fresh processes (start, plan, charge, draw, write, load), beside bare references of
-the same run on the same files: CPU seconds, one BLAS thread. This page is written by
-`python benchmarks/scale.py page` from `benchmarks/results/scale.jsonl`. The machine had two cores and
-was shared with other work (the column *load*), so wall times say little.
-
-| release | reference | CPU s | its CPU s | ratio | wanted | CPU/wall | peak MB | worker MB | load |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
-TAIL = """
-*rows*: read, multiply by a matrix of 20 columns, add normal noise, write. *project*: read, project to
-50 directions, their Gram. *three reads*: read into matrices three times and sum. *gram*: read and
-multiply X'X. *polars*: scan the CSV files and sum. *local*: the same release by the local engine; the
-Dask engine has two worker processes of one thread each, and their start is counted. *peak MB* is of the
-process that releases, of a Dask release the driver; *worker MB* of its largest worker.
-"""
-
-
 def main():
     if sys.argv[1:2] == ["child"]:
         child(*sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("size", choices=["small", "medium", "full", "page"], nargs="?", default="small")
+    parser.add_argument("size", choices=[*SIZES, *OTHERS, "page"], nargs="?", default="small")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--folder", default=None, help="where data are made")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=25_000_000, help="of the cluster's table")
     parser.add_argument(
         "--keep", type=Path, default=None, help="the file of lines; full: results/scale.jsonl"
     )
     asked = parser.parse_args()
     kept = asked.keep or KEPT
     if asked.size == "page":
-        lines = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
-        PAGE.write_text(page({line["name"]: line for line in lines}.values()), encoding="utf-8")
+        import scale_page
+
+        scale_page.write(kept)
         return
-    found = [case for case in cases(asked.size) if asked.only in case.name]
-    jobs = [*found, *(["noise"] if asked.only in "gaussian noise" else [])]
-    for case in jobs:
-        if case == "noise":
-            line = noise_case(asked.repeat)
-        else:
-            with tempfile.TemporaryDirectory(dir=asked.folder) as scratch:
-                (folder := Path(scratch) / "rows").mkdir()
-                line = run(case, write_table(case, folder), asked.repeat)
-        print(json.dumps(line), flush=True)
-        if asked.size != "small" or asked.keep:
-            with kept.open("a", encoding="utf-8") as sink:
-                sink.write(json.dumps(line) + "\n")
+    others = {
+        "growth": growth_cases,
+        "memory": memory_cases,
+        "cluster": lambda: cluster_cases(asked.rows),
+    }
+    listed = others[asked.size]() if asked.size in others else cases(asked.size)
+    jobs = [case for case in listed if asked.only in f"{case.name} {case.axis} {case.config}"]
+    jobs += ["noise"] if asked.only in "gaussian noise" and asked.size in SIZES else []
+    with Tables(asked.folder) as tables:
+        for case in jobs:
+            is_noise = case == "noise"
+            line = noise_case(asked.repeat) if is_noise else run(case, tables.of(case), asked.repeat)
+            print(json.dumps(line), flush=True)
+            if asked.size != "small" or asked.keep:
+                with kept.open("a", encoding="utf-8") as sink:
+                    sink.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":

@@ -293,7 +293,8 @@ def _require_room(prepared: PreparedRelease) -> None:
     """The place of a release may have been taken since it was prepared, and memory and disk, too."""
     size = prepared.plan.size
     output, memory = (0, 0) if size is None else (size.output, size.memory)
-    place.require_room(prepared.out, output, memory, PROCESS)
+    memory += output if prepared.out is None else 0  # rows that are not written block by block
+    place.require_room(prepared.out, output, memory, PROCESS, getattr(prepared.engine, "memory", None))
 
 
 @contextmanager

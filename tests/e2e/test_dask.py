@@ -157,14 +157,21 @@ def published(path, engine, out, ledger, config):
 
 
 def random_kills(engine, stop, killed, kills):
-    """Kill one worker after the other, until there were enough kills."""
-    chance = random.Random(3)  # noqa: S311
+    """Kill one worker after the other, until there were enough; slower where workers start slowly."""
+    chance, pace = random.Random(3), 1.0  # noqa: S311
     while not stop.is_set() and len(killed) < kills:
-        time.sleep(chance.uniform(0.05, 0.6))
-        pids = [pid for pid in engine.client.run(os.getpid, on_error="ignore").values() if pid]
-        if pids:
+        time.sleep(chance.uniform(0.05, 0.6) * pace)
+        start = time.monotonic()
+        while not stop.is_set() and not (pids := worker_pids(engine)):
+            time.sleep(0.05)  # all are gone: how long a new one takes says how fast this machine is
+        pace = max(pace, time.monotonic() - start)
+        if not stop.is_set():
             killed.append(chance.choice(pids))
             kill(killed[-1])
+
+
+def worker_pids(engine):
+    return [pid for pid in engine.client.run(os.getpid, on_error="ignore").values() if pid]
 
 
 def test_killed_workers_change_no_byte(cluster, tmp_path, ledger, monkeypatch):

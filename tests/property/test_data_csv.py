@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adumbra.data.csv_header import read_header, read_rows
-from adumbra.data.csv_records import split_records
+from adumbra.data.csv_records import checked, split_records
 from adumbra.data.lines import read_chunks, read_lines
 from adumbra.data.sources import open_source
 from support.data import MIXED, reference_records, reference_value, table
@@ -124,7 +124,8 @@ def test_a_cell_is_read_the_same_whatever_stands_beside_it(rows):
 
 def split(path, size, longest):
     header = read_header(path)
-    parts = list(split_records(read_rows(path, header, size), header.layout, longest=longest))
+    cut = split_records(read_rows(path, header, size), header.layout, longest=longest)
+    parts = [checked(part, header.layout) for part in cut]
     malformed, before = [], 0
     for part in parts:
         malformed += [before + int(place) for place in part.malformed]

@@ -1,5 +1,6 @@
 """Where a release runs, by its flags: threads of this process, or workers of a cluster."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.errors import require
+from adumbra.errors import InvalidInput, require
 
 if TYPE_CHECKING:
     from adumbra.engine.dask import DaskEngine
@@ -48,6 +49,17 @@ Threads = Annotated[
 ]
 
 
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        help="The most memory that the release may take, such as 2GB: a plan that needs more is refused "
+        "before the charge. Default: what the machine has free.",
+    ),
+]
+UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
 @dataclass(frozen=True, kw_only=True)
 class EngineFlags:
     """What the command line says of where a release runs."""
@@ -57,6 +69,7 @@ class EngineFlags:
     workers: int | None
     threads: int | None
     parts: Path | None
+    memory: str | None = None
 
 
 @contextmanager
@@ -73,12 +86,23 @@ def open_engine(asked: EngineFlags, out: Path) -> "Iterator[LocalEngine | DaskEn
     for flag in ("scheduler", "workers", "parts"):
         value = getattr(asked, flag)
         require(value is None, f"{flag}={value}: needs workers; give --engine dask, or leave it out")
-    yield LocalEngine(threads=asked.threads)
+    memory = None if asked.memory is None else bytes_of(asked.memory)
+    yield LocalEngine(threads=asked.threads, memory=memory)
+
+
+def bytes_of(text: str) -> int:
+    """A size as people write it."""
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?([MGT]i?B)", text.strip())
+    if found is None:
+        raise InvalidInput(f"memory={text}: is no size; write it like 2GB, 1.5GB or 800MB")
+    return round(float(found[1]) * UNITS[found[2]])
 
 
 def _dask(asked: EngineFlags, out: Path) -> "DaskEngine":
     """An engine on workers; the flags are checked before one is started."""
     there = asked.workers is not None or asked.threads is not None
+    limit = "is a limit of threads of this process; Dask limits its workers itself"
+    require(asked.memory is None, f"memory={asked.memory}: {limit}")
     rule = "its workers are there already; leave out --workers and --threads"
     require(asked.scheduler is None or not there, f"scheduler={asked.scheduler}: {rule}")
     folder = asked.parts if asked.parts is not None else out.absolute().parent

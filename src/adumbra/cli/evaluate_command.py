@@ -42,7 +42,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Compare releases with the private rows they were made from. NOT FOR RELEASE."""
     from adumbra.answers.askable import load
-    from adumbra.cli.planning import progress_bar
+    from adumbra.cli.progress import progress_bar
     from adumbra.evaluate.evaluation import evaluate as run
     from adumbra.evaluate.evaluation import require_outside
 

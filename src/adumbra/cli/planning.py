@@ -12,6 +12,7 @@ import typer
 from adumbra.cli.engines import (
     EngineFlags,
     EngineName,
+    Memory,
     PartsFolder,
     Scheduler,
     Threads,
@@ -20,9 +21,9 @@ from adumbra.cli.engines import (
 )
 from adumbra.cli.key_commands import OperatorKey, SigningKey, open_signing_key, operated
 from adumbra.cli.options import AsJson, Force, Header, read_schema, require_new_file
+from adumbra.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from adumbra.engine.base import Progress
     from adumbra.privacy.ledger import Quote
     from adumbra.workflow import PreparedRelease
 
@@ -237,6 +238,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     scheduler: Scheduler = None,
     workers: Workers = None,
     threads: Threads = None,
+    memory: Memory = None,
     parts: PartsFolder = None,
     before_dp: Annotated[
         str,
@@ -272,7 +274,12 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
         config = make_config(name, epsilon, delta, options)
     with ExitStack() as held:
         asked = EngineFlags(
-            engine=engine, scheduler=scheduler, workers=workers, threads=threads, parts=parts
+            engine=engine,
+            scheduler=scheduler,
+            workers=workers,
+            threads=threads,
+            memory=memory,
+            parts=parts,
         )
         running = held.enter_context(open_engine(asked, out))
         with spelled_as_options(name):
@@ -367,24 +374,3 @@ def charge_notes(error: BaseException) -> list[str]:
     from adumbra.errors import ChargeNote
 
     return [note for note in getattr(error, "__notes__", ()) if isinstance(note, ChargeNote)]
-
-
-@contextmanager
-def progress_bar(*, quiet: bool) -> "Iterator[Progress]":
-    """Stages and public block counts as a bar on stderr; never a private count."""
-    if quiet:
-        yield lambda _stage, _done, _total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def report(stage: str, done: int, total: int | None) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
-
-        yield report

@@ -105,7 +105,7 @@ def project(rows: BoundedRows | BoundedElements, matrix: ProjectionMatrix) -> Ar
         worst = rows.half_width * float(np.max(np.sum(columns, axis=0), initial=0.0))
     if worst * (1 + 2**-40) >= EXACT:
         raise InvalidInput("matrix: a column is too long for exact products; scale it down")
-    exact: Array = rows.units @ matrix.units
+    exact: Array = (matrix.units.T @ rows.units.T).T  # column by column, as the next steps go through it
     return exact
 
 

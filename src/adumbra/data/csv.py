@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from adumbra.data.csv_header import Header, read_rows, table_header
-from adumbra.data.csv_records import Layout, Records, split_records
+from adumbra.data.csv_records import Layout, Records, checked, split_records
 from adumbra.data.files import PieceSource, match_columns, pin_files, require_rows
 from adumbra.data.lines import READ_BYTES
 from adumbra.schema.schema import Schema
@@ -28,9 +28,11 @@ def parse_records(records: Records, layout: Layout, numbers: dict[int, bool]) ->
     names = {
         str(place): pa.float64() if is_number else pa.binary() for place, is_number in numbers.items()
     }
-    try:
-        table = _convert(records.data, layout, names)
-    except pa.ArrowInvalid:  # some cell is no number, which the message would show; read all as bytes
+    table = _converted(records, layout, names)
+    if table is None and not records.is_checked:  # perhaps some record has another number of fields
+        records = checked(records, layout)
+        table = _converted(records, layout, names) if len(records.malformed) else None
+    if table is None:  # some cell is no number: read all as bytes
         table = _convert(records.data, layout, dict.fromkeys(names, pa.binary()))
     if len(records.malformed):
         mask = np.zeros(records.count, np.bool_)
@@ -39,6 +41,15 @@ def parse_records(records: Records, layout: Layout, numbers: dict[int, bool]) ->
         columns = [pc.if_else(hidden, pa.scalar(None, column.type), column) for column in table.columns]
         table = pa.table(columns, names=table.column_names)
     return table
+
+
+def _converted(records: Records, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table | None:
+    """The records in these types; None where pyarrow takes one of them otherwise, or not at all."""
+    try:
+        table = _convert(records.data, layout, types)
+    except pa.ArrowInvalid:  # its message would show a cell
+        return None
+    return table if table.num_rows == records.count else None
 
 
 def _convert(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:

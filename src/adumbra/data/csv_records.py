@@ -60,11 +60,16 @@ class _Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Whole, well-formed records, and the places of those that stand in for malformed ones."""
+    """Whole, well-formed records, and the places of those that stand in for malformed ones.
+
+    Records without a quote need not be `checked` yet: each may have any number of fields, which whoever
+    parses them sees for nothing.
+    """
 
     data: bytes = field(repr=False)
     count: int
     malformed: Ints = field(repr=False)
+    is_checked: bool = True
 
 
 def split_records(
@@ -129,7 +134,26 @@ def _readable(fields: list[bytes], limit: int) -> list[bytes]:
     return [one if len(one) <= limit + 1 else UNREAD + one[-1:] for one in fields]
 
 
+def checked(records: Records, layout: Layout) -> Records:
+    """The same records, those with too few or too many fields replaced."""
+    if records.is_checked:
+        return records
+    return _counted(records.data, [], _Patterns(layout), layout, len(records.data))
+
+
 def _records(
+    data: bytes, quoted: list[tuple[int, int]], patterns: _Patterns, layout: Layout, limit: int
+) -> Records:
+    """Records as they are where only their numbers of fields are open; else what `_counted` gives."""
+    if not quoted and layout.fields > 1:
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
+        sizes = np.diff(ends, prepend=-1)
+        if len(ends) and int(sizes.min()) > 1 and int(sizes.max()) <= limit + 1:
+            return Records(data, len(ends), np.empty(0, np.int64), is_checked=False)
+    return _counted(data, quoted, patterns, layout, limit)
+
+
+def _counted(
     data: bytes, quoted: list[tuple[int, int]], patterns: _Patterns, layout: Layout, limit: int
 ) -> Records:
     """Drop blank lines that are no records; put a blank record in the place of every malformed one."""

@@ -282,7 +282,7 @@ class KeptSource(SourceView):
             yield from [held_part(self._kept[place]) for place in range(len(self._kept))]
             return
         kept: dict[int, Batch | SetBatch] = {}
-        room, count = (self._most if is_whole else -1), 0
+        room, count = (self._most if is_whole and self._may_fit() else -1), 0
         for part in parts(self._source, rows, start, stop):
             room -= part.nbytes
             yield part if room < 0 else replace(part, read=partial(_keep, part, kept, count))
@@ -291,6 +291,11 @@ class KeptSource(SourceView):
                 kept = {}  # blocks that are read from now on keep the old one, which goes with them
         if room >= 0:
             self._kept, self._asked = kept, (rows, count)
+
+    def _may_fit(self) -> bool:
+        """Whether all rows might be kept; of a table with a public number of rows, whether they can."""
+        rows = self.public_rows()
+        return rows is None or self.schema.items is not None or 8 * rows * self.width <= self._most
 
     def split(self, rows: int, count: int, shares: int) -> "Split":
         """Ranges of the source; whoever reads them keeps nothing."""

@@ -47,13 +47,14 @@ def silent(stage: str, done: int, total: int | None) -> None:
 
 
 class LocalEngine:
-    """`fold` and `map_blocks` on threads; `rows_per_block` changes speed and memory, never a bit."""
+    """`fold` and `map_blocks` on threads; no argument changes a bit of what they give."""
 
     def __init__(
         self,
         *,
         threads: int | None = None,
         rows_per_block: int | None = None,
+        memory: int | None = None,
         progress: Progress = silent,
     ) -> None:
         self.threads = threads or os.cpu_count() or 1
@@ -63,6 +64,8 @@ class LocalEngine:
             f"rows_per_block={rows_per_block}: must be a positive multiple of {NOISE_BLOCK}",
         )
         self.rows_per_block = rows_per_block
+        self.memory = memory  # bytes that a release may take; None: what the machine has
+        self._ahead = AHEAD_BYTES if memory is None else min(AHEAD_BYTES, memory // 8)
         self.progress = progress
 
     def fold(
@@ -125,7 +128,7 @@ class LocalEngine:
             try:
                 for group in grouped(parts(source, rows), self.rows_per_block or BLOCK_ROWS):
                     size = sum(part.nbytes for part in group)
-                    while waiting and (len(waiting) > self.threads or held + size > AHEAD_BYTES):
+                    while waiting and (len(waiting) > self.threads or held + size > self._ahead):
                         yield finish()
                     waiting.append((len(group), size, pool.submit(work, group)))
                     held += size

@@ -10,8 +10,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adumbra.engine.base import block_rows
+from adumbra.engine.base import block_rows, fold_rows
 from adumbra.numerics import NOISE_BLOCK
+from adumbra.postprocess.decode import block_sizes
 from adumbra.release.formats import GROUP_CELLS, GROUP_ROWS
 from adumbra.release.place import in_words
 from adumbra.schema.rules import MAX_ROWS
@@ -20,12 +21,21 @@ from adumbra.schema.schema import Column, Schema
 FLOAT = 8  # bytes of a number
 PROCESS = 264 * 2**20  # Python, its libraries and compiled loops: the peak of the smallest release
 KEPT = 128 * 2**20  # of rows that are held for further passes (data.sources.KEPT_BYTES)
+READER = 192 * 2**20  # of the row groups of a Parquet file that is being read
+HELD = 400 * 2**20  # the same of tables, whose text would be parsed in every pass
 SETS = 64 * 2**20  # item sets on their way through the engine: blocks are cut at so many bytes
 PAGE = 400 * 2**10  # card.html with its pictures, and proof.json
 CARD_WORDS = 64 * 2**10  # what a card says besides names
 ROWS_GUESS = 10_000  # where the number of rows is private and nobody guessed it
 MOST_ROWS = 10_000_000  # synthetic rows that a noisy count may ask for by itself
 CHUNK_BYTES = 400  # of a column in a Parquet row group and in its footer
+
+# Seconds of one core, from the lines of benchmarks/scale.py; its page shows them beside the truth.
+START = 1.0  # a release of a few rows
+READ = 19e-9  # a cell, read, converted, bounded and summed, in each pass
+PRODUCT = 0.08e-9  # a multiplication and an addition of a matrix product
+NOISY = 50e-9  # a released cell with noise of its own, written
+DRAWN = 100e-9  # a synthetic cell, drawn, decoded and written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +46,7 @@ class Size:
     output: int  # of the release's folder
     card: int  # of card.json beyond what the plan's card holds: facts, contents, files
     rows: int | None  # released rows that were assumed; None: the method releases no rows
+    seconds: float | None = None  # of one core, about; None: the rows to read are not known
 
     def to_dict(self) -> dict[str, object]:
         """For scripts."""
@@ -43,13 +54,42 @@ class Size:
             "peak_memory_bytes": self.memory,
             "output_bytes": self.output,
             "assumed_rows": self.rows,
+            "cpu_seconds": None if self.seconds is None else float(f"{self.seconds:.2g}"),
         }
 
     def sentence(self) -> str:
         """For people."""
         rows = "" if self.rows is None else f" ({self.rows:,} released rows)"
         memory, disk = in_words(self.memory), in_words(self.output)
-        return f"needs up to {memory} of memory and {disk} of disk{rows}"
+        time = "" if self.seconds is None else f", and about {duration(self.seconds)} of one core"
+        return f"needs up to {memory} of memory and {disk} of disk{rows}{time}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What takes time, by row and in all; item sets are read by their items and not counted here."""
+
+    passes: int
+    products: int = 0  # multiplications per row
+    noisy: int = 0  # released cells per row
+    drawn: int = 0  # synthetic cells in all
+    solved: int = 0  # multiplications after the noise
+
+    def seconds(self, schema: Schema, expected: int | None = None) -> float | None:
+        """About, by measured rates; None where nobody said how many rows there are."""
+        rows = schema.rows or expected
+        if rows is None or schema.items is not None:
+            return None
+        each = READ * self.passes * schema.width + PRODUCT * self.products + NOISY * self.noisy
+        return START + rows * each + DRAWN * self.drawn + PRODUCT * self.solved
+
+
+def duration(seconds: float) -> str:
+    """For people: two digits at most."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{float(f'{seconds / size:.2g}'):,g} {unit}"
+    return f"{float(f'{seconds:.2g}'):g} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +103,11 @@ class Room:
     output: int  # the folder: rows, card and page
     card: int
 
-    def size(self, *, drawing: int, arrays: int) -> Size:
+    def size(self, *, drawing: int, arrays: int, seconds: float | None) -> Size:
         """The release's size: at its peak it sums, or holds `drawing` bytes and draws."""
         memory = PROCESS + self.kept + max(self.summing, drawing + self.writing)
-        return Size(memory=memory, output=self.output + arrays, card=self.card, rows=self.rows)
+        output = self.output + arrays
+        return Size(memory=memory, output=output, card=self.card, rows=self.rows, seconds=seconds)
 
 
 def synthetic_room(
@@ -76,9 +117,9 @@ def synthetic_room(
     rows, read = rows_drawn(schema, asked, expected), rows_read(schema, expected)
     return Room(
         rows=rows,
-        summing=reading(schema.width, read, encoded) + totals(entries),
-        kept=kept(schema.width, read),
-        writing=FLOAT * rows * schema.width + written(schema.width, rows),
+        summing=reading(schema.width, read, encoded, is_fold=schema.items is None) + totals(entries),
+        kept=kept(schema, read),
+        writing=FLOAT * at_once(rows, encoded) * schema.width + written(schema.width, rows),
         output=table_bytes(schema.columns, rows) + folder_words(schema),
         card=card_bytes(released_names(schema)),
     )
@@ -99,6 +140,7 @@ def projected_size(  # noqa: PLR0913 - each is one public number of the projecti
         + folder_words(schema),
         card=card_bytes(names),
         rows=rows,
+        seconds=Work(passes=1, products=matrix, noisy=columns).seconds(schema),
     )
 
 
@@ -107,11 +149,12 @@ def workers() -> int:
     return os.cpu_count() or 1
 
 
-def reading(width: int, rows: int, encoded: int) -> int:
-    """Blocks as they were read and, in each thread, as numbers; and encoded pieces of them."""
-    block = min(rows, block_rows(width))
-    piece = min(rows, NOISE_BLOCK)
-    return FLOAT * (width * block * 2 * (workers() + 1) + 4 * encoded * piece * workers())
+def reading(width: int, rows: int, encoded: int, *, is_fold: bool = False) -> int:
+    """What a reader holds; blocks as they were read and, in each thread, as numbers and encoded."""
+    block = min(rows, fold_rows(width) if is_fold else block_rows(width))
+    piece = min(block, NOISE_BLOCK)
+    held = min(2 * FLOAT * width * rows, READER)
+    return held + FLOAT * (width * block * 2 * (workers() + 1) + 4 * encoded * piece * workers())
 
 
 def results(width: int, rows: int, columns: int) -> int:
@@ -119,10 +162,10 @@ def results(width: int, rows: int, columns: int) -> int:
     return FLOAT * columns * min(rows, block_rows(width)) * (workers() + 2)
 
 
-def kept(width: int, rows: int) -> int:
-    """Rows that are held in memory for a second pass, if they fit."""
-    held = FLOAT * width * rows
-    return held if held <= KEPT else 0
+def kept(schema: Schema, rows: int) -> int:
+    """Rows that are held in memory for a second pass: none where it is public that they do not fit."""
+    held = FLOAT * schema.width * rows
+    return held if held <= HELD else 0 if schema.rows is not None else HELD
 
 
 def totals(entries: int) -> int:
@@ -144,7 +187,12 @@ def rows_drawn(schema: Schema, *declared: int | None) -> int:
 
 def decoded(encoded: int, columns: int, rows: int) -> int:
     """Drawn rows in encoded columns, the table of them, and a row group while it is written."""
-    return FLOAT * rows * (2 * encoded + 2 * columns) + written(columns, rows)
+    return FLOAT * rows * (4 * encoded + 2 * columns) + written(columns, rows)
+
+
+def at_once(rows: int, width: int) -> int:
+    """Synthetic rows that are drawn together; more are drawn block by block while they are written."""
+    return min(rows, next(block_sizes(rows, width)))
 
 
 def written(columns: int, rows: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from adumbra.errors import require
 from adumbra.numerics import Array, Ints
@@ -138,11 +139,16 @@ def _number_array(column: Column, values: Array) -> pa.Array:
     if column.kind is Kind.ORDINAL:
         return _level_array(column, values.astype(np.int64))
     width = np.int32 if column.kind is Kind.DATE else np.int64
-    plain = pa.array(
-        values.astype(width) if column.is_whole else values,
-        mask=values == column.fill if column.keeps_null else None,
-    )
+    stored = values.astype(width) if column.is_whole else np.asarray(values, np.float64)
+    plain = pa.array(stored, mask=values == column.fill) if column.keeps_null else plain_array(stored)
     return plain.cast(arrow_type(column)) if column.kind.is_time else plain
+
+
+def plain_array(values: NDArray[np.generic]) -> pa.Array:
+    """Numbers without nulls as they are; `pa.array` would load pandas, a fifth of a second."""
+    whole = np.ascontiguousarray(values)
+    kind = pa.from_numpy_dtype(whole.dtype)
+    return pa.Array.from_buffers(kind, len(whole), [None, pa.py_buffer(whole)])
 
 
 def _level_array(column: Column, codes: Ints) -> pa.Array:

@@ -12,11 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.marginals import fill
-from adumbra.postprocess.matrices import conditional_sizes, root
+from adumbra.postprocess.matrices import conditional_sizes, is_diagonal, root
 
 # Normal rows whose sample moments are those of the law: sampling error where none is needed.
 #
@@ -48,8 +47,12 @@ def normal_rows(
     rows = rng.standard_normal((len(labels), width))
     for _, members in class_runs(labels):
         rows[members] -= rows[members].mean(axis=0)
+    if width > _WHITEN_WIDTH and factor is not None and is_diagonal(factor):
+        return np.asfortranarray(rows * np.diagonal(factor))
     mix = np.eye(width) if factor is None else factor.T
     if len(rows) >= _WHITEN_ROWS * width and width <= _WHITEN_WIDTH:
+        from scipy.linalg import solve_triangular  # noqa: PLC0415 - start-up that others need not pay
+
         with suppress(np.linalg.LinAlgError):  # as many classes as rows: nothing to make white
             lower = np.linalg.cholesky(rows.T @ rows / len(rows))
             mix = solve_triangular(lower, mix, lower=True, trans="T")

@@ -105,19 +105,44 @@ def conditional_sizes(counts: Array, rows: int) -> list[int]:
 
 
 _FLOOR = 1e-9  # relative eigenvalue floor of a root
+_WIDE_MATRIX = 1024  # of so many columns, eigenvectors are computed where they are needed only
 _TINY = 1e-300
 _LEAST_VARIANCE = 1e-6  # of a direction, relative to the largest
 _POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # of a direction's variance: how classes differ along it
 _STRENGTHS = range(-12, 41)  # logarithms of the strongest signal over noise
 
 
-def shrink_symmetric(matrix: Array, sigma: float) -> tuple[Array, int]:
-    """The positive part of a symmetric matrix with off-diagonal noise sigma, shrunk; and its rank."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
+def shrunk_directions(matrix: Array, sigma: float) -> tuple[Array, Array]:
+    """A symmetric matrix with off-diagonal noise sigma, shrunk: positive eigenvalues and vectors."""
     edge = noise_edge(sigma, len(matrix))
-    kept = values > edge
-    values = np.sqrt(np.maximum(values[kept] ** 2 - edge**2, 0.0))
-    return np.asarray((vectors[:, kept] * values) @ vectors[:, kept].T), int(kept.sum())
+    values, vectors = directions_above((matrix + matrix.T) / 2.0, edge)
+    return np.sqrt(np.maximum(values**2 - edge**2, 0.0)), vectors
+
+
+def directions_above(symmetric: Array, edge: float) -> tuple[Array, Array]:
+    """The eigenvalues above an edge, rising, and their vectors as columns.
+
+    Of a wide matrix only these are computed. Where edge I - S has a Cholesky factor there are none, as
+    in many blocks of wide tables under noise, and to see that costs a tenth.
+    """
+    if len(symmetric) < _WIDE_MATRIX:
+        values, vectors = np.linalg.eigh(symmetric)
+        return values[values > edge], vectors[:, values > edge]
+    gap = -symmetric
+    np.fill_diagonal(gap, edge - np.diagonal(symmetric))
+    try:
+        np.linalg.cholesky(gap)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import eigh  # noqa: PLC0415 - start-up that narrow tables need not pay
+
+        found: tuple[Array, Array] = eigh(symmetric, subset_by_value=(edge, math.inf))
+        return found
+    return np.empty(0), np.empty((len(symmetric), 0))
+
+
+def is_diagonal(matrix: Array) -> bool:
+    """Whether a square matrix has no entry off its diagonal."""
+    return bool(np.count_nonzero(matrix) == np.count_nonzero(np.diagonal(matrix)))
 
 
 def shrink_rectangular(matrix: Array, sigma: float) -> tuple[Array, int]:
@@ -200,6 +225,8 @@ def _directions(values: Array, entry: float) -> tuple[Array, Array]:
 def root(covariance: Array) -> Array:
     """A with A A^T = the positive part of a symmetric matrix (a floor keeps every direction alive)."""
     whole = (covariance + covariance.T) / 2.0
+    if len(whole) >= _WIDE_MATRIX and is_diagonal(whole) and bool((np.diagonal(whole) > 0.0).all()):
+        return np.diag(np.sqrt(np.diagonal(whole)))
     try:
         return np.asarray(np.linalg.cholesky(whole), np.float64)
     except np.linalg.LinAlgError:  # indefinite

@@ -39,7 +39,13 @@ def noise_engine() -> str:
     """
     forced = os.environ.get("ADUMBRA_NOISE", "")
     require(forced in {"", "numpy", "numba"}, f"ADUMBRA_NOISE={forced}: must be numpy, numba or unset")
-    return forced or ("numba" if importlib.util.find_spec("numba") else "numpy")
+    return forced or ("numba" if _has_numba() else "numpy")
+
+
+@lru_cache(maxsize=1)
+def _has_numba() -> bool:
+    """Whether numba is installed; a search of all folders, once."""
+    return importlib.util.find_spec("numba") is not None
 
 
 class Sampler:

@@ -11,15 +11,18 @@ with polynomials of degree 13 ("fine"), 256 with degree 3 ("coarse": three multi
 Proof       noise.proof.md (Lemmas 3, 4 and 5).
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from statistics import NormalDist
-from typing import Final
+from typing import Final, get_args
 
 import mpmath
 import numpy as np
 
+from adumbra.errors import VerificationFailed
 from adumbra.numerics import Array
 from adumbra.privacy._laws import (
     LEADING_BITS,
@@ -37,6 +40,8 @@ FINE_BITS: Final = 3
 FINE_DEGREE: Final = 13
 COARSE_BITS: Final = 8
 COARSE_DEGREE: Final = 3
+KEPT: Final = "noise_tables.bin"  # `kept_bytes`, so that no process computes them again
+KEPT_DIGEST: Final = "41600662432437a5a474df6e4bfd39fdd0031759120f4c9f337b1156e35c33bf"
 _ROUNDING: Final = 2.0**-53
 _PRECISION: Final = 200  # bits of the arithmetic that fills the tables
 _SAFETY: Final = 1.01  # covers second-order terms and the rounding of the bounds themselves
@@ -71,14 +76,26 @@ def midpoints(bits: int) -> Array:
 
 
 def unit_table(kind: Kind) -> UnitTable:
-    """The table of one law at scale 1; a fraction of a second, once in a process."""
+    """The table of one law at scale 1; read once in a process."""
     with arithmetic(_PRECISION):  # the second thread waits for the first one's table
         return _unit_table(kind)
 
 
 @lru_cache(maxsize=2)
 def _unit_table(kind: Kind) -> UnitTable:
-    """Fill the table: fine polynomials and bounds from mpmath, coarse ones from the fine."""
+    """The fine polynomials and bounds that are kept, if they are the ones this code computed."""
+    raw = files("adumbra.privacy").joinpath(KEPT).read_bytes()
+    if hashlib.sha256(raw).hexdigest() != KEPT_DIGEST:
+        raise VerificationFailed(f"{KEPT}: not the tables of this version; install it anew")
+    place = get_args(Kind).index(kind)
+    numbers = np.frombuffer(raw, "<f8").reshape(2, -1)[place].astype(np.float64)
+    fine, edges = np.split(numbers, [(FINE_DEGREE + 1) * (OCTAVES << FINE_BITS)])
+    by_power = fine.reshape(FINE_DEGREE + 1, -1)
+    return UnitTable(by_power, _coarse_from_fine(by_power), edges.reshape(FINE_DEGREE + 2, -1))
+
+
+def computed(kind: Kind) -> tuple[Array, Array]:
+    """Fine polynomials and bounds of one law from mpmath: what is kept, half a second of work."""
     coefficients = _normal_coefficients if kind == "gaussian" else _log_coefficients
     octaves = np.ldexp(1.0, np.arange(LOWEST, LEADING_BITS))
     with arithmetic(_PRECISION) as mp:
@@ -88,8 +105,13 @@ def _unit_table(kind: Kind) -> UnitTable:
             [float(abs(c) * mp.mpf(x) ** n) for n, c in enumerate(row)]
             for x, row in zip(octaves, sizes, strict=True)
         ]
-    by_power = np.array(fine).T
-    return UnitTable(by_power, _coarse_from_fine(by_power), np.nextafter(np.array(edges).T, np.inf))
+    return np.array(fine).T, np.nextafter(np.array(edges).T, np.inf)
+
+
+def kept_bytes() -> bytes:
+    """The file of tables: of each law the fine polynomials, then the bounds; little-endian doubles."""
+    parts = [part for kind in get_args(Kind) for part in computed(kind)]
+    return b"".join(np.ascontiguousarray(part, "<f8").tobytes() for part in parts)
 
 
 def _normal_coefficients(x: float, degree: int, mp: mpmath.MPContext) -> list[Real]:

@@ -29,6 +29,7 @@ __all__ = ["add_gaussian", "add_laplace", "noise_engine"]
 
 _LARGEST_VALUE = EXACT // 2  # leaves room for noise below the integers that float64 holds
 _DISTINCT_SIGMAS = 16
+_FIRST_LOOK = 1 << 12
 
 
 def add_laplace(value: Lattice, scale: float, key: NoiseKey) -> Lattice:
@@ -64,7 +65,7 @@ def _add(kind: Kind, value: Lattice, scales: Array, key: NoiseKey) -> Lattice:
 def _laws(kind: Kind, scales: Array, value: Lattice) -> tuple[list[Law], Ints]:
     """The distinct laws in grid steps, and for each coordinate which one is its own."""
     name = "scale" if kind == "laplace" else "sigma"
-    distinct, members = np.unique(scales, return_inverse=True)
+    distinct, members = _distinct(scales)
     require(
         1 <= distinct.size <= _DISTINCT_SIGMAS,
         f"{name} with {distinct.size} distinct numbers: 1 to {_DISTINCT_SIGMAS}; group the coordinates",
@@ -84,6 +85,16 @@ def _laws(kind: Kind, scales: Array, value: Lattice) -> tuple[list[Law], Ints]:
         raise InvalidInput(
             f"{name} of shape {scales.shape}: must broadcast to the value's shape {value.units.shape}"
         ) from None
+
+
+def _distinct(scales: Array) -> tuple[Array, Ints]:
+    """`np.unique` with the place of each number; sorted in full only where a first look misses one."""
+    guess = np.unique(scales.reshape(-1)[:_FIRST_LOOK])
+    places = np.searchsorted(guess, scales)
+    if guess.size and bool((guess[np.minimum(places, guess.size - 1)] == scales).all()):
+        return guess, np.asarray(places)
+    distinct, members = np.unique(scales, return_inverse=True)
+    return distinct, members
 
 
 def _draw(units: Ints, laws: list[Law], members: Ints, key: NoiseKey) -> Ints:

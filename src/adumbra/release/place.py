@@ -104,13 +104,15 @@ def in_words(size: int) -> str:
     return f"{-(-size // 1000)} kB"
 
 
-def require_room(target: Path | None, output: int, memory: int, resident: int) -> None:
+def require_room(
+    target: Path | None, output: int, memory: int, resident: int, limit: int | None = None
+) -> None:
     """Refuse a release whose folder, disk or memory is not to be had now; 0 bytes: nothing is known."""
     if target is not None:
         require_place(target)
         require_space(target, output)
     if memory:
-        require_memory(memory, resident)
+        require_memory(memory, resident, limit)
 
 
 def require_space(target: Path, needed: int) -> None:
@@ -126,18 +128,24 @@ def require_space(target: Path, needed: int) -> None:
         raise NoSpace(f"out={target}: the release {has}; make room or choose another place")
 
 
-def require_memory(needed: int, resident: int) -> None:
-    """Refuse a release that takes more memory than there is.
+def require_memory(needed: int, resident: int, limit: int | None = None) -> None:
+    """Refuse a release that takes more memory than there is, or than it may take.
 
-    `needed` is the peak of the whole process, of which up to `resident` bytes are in use already.
+    `needed` is the peak of the whole process, of which up to `resident` bytes are in use already. Who
+    sets a limit answers for the machine: what it has free is not asked.
     """
+    if limit is not None:
+        said = f"memory={in_words(limit)}: the method needs up to {in_words(needed)}"
+        if needed > limit:
+            raise OutOfMemory(f"{said}; allow more, or use fewer columns or rows (nothing was charged)")
+        return
     has = free_memory()
     if has is None:
         return
     used = min(_pages(1) or 0, resident)
     if needed - used > has:
         said = f"the method needs up to {in_words(needed)} and {in_words(has + used)} can be had"
-        remedy = "use a machine with more, or fewer columns or rows"
+        remedy = "use a machine with more, or fewer columns or rows, or say what it has by --memory"
         raise OutOfMemory(f"memory: {said}; {remedy} (nothing was charged)")
 
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from adumbra import workflow
+from adumbra.engine.local import AHEAD_BYTES, LocalEngine
 from adumbra.errors import InvalidInput, NoSpace, OutOfMemory
+from adumbra.mechanisms.methods import METHODS
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.projection.config import DPProConfig
-from adumbra.mechanisms.sizes import Size
+from adumbra.mechanisms.sizes import Size, Work, duration
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.release import place, storage
@@ -94,3 +96,57 @@ def test_300_rows_of_20000_columns_do_not_fit_3_gigabytes(monkeypatch):
     monkeypatch.setattr(place, "free_memory", lambda: 3 * 10**9)
     with pytest.raises(OutOfMemory, match="memory: the method needs up to"):
         place.require_memory(size.memory, 0)
+
+
+def test_a_limit_of_memory_takes_the_place_of_what_is_free(ledger, tmp_path, monkeypatch):
+    prepared = prepare(ledger, tmp_path / "out", check=False)
+    with pytest.raises(OutOfMemory, match="memory=1.0 MB: the method needs up to"):
+        replace(prepared, engine=LocalEngine(memory=10**6)).check()
+    monkeypatch.setattr(place, "free_memory", lambda: 1)
+    with pytest.raises(OutOfMemory, match="memory: the method needs up to"):
+        prepared.check()
+    allowed = replace(prepared, engine=LocalEngine(memory=10**9))
+    assert allowed.engine._ahead < AHEAD_BYTES
+    allowed.commit()
+
+
+def test_rows_that_are_not_written_are_held():
+    with workflow.prepare_in_memory(workflow.open_source(np.zeros((50, 3)), SCHEMA), CONFIG) as held:
+        with pytest.raises(OutOfMemory, match="memory: the method needs up to"):
+            with_size(held, output=2**60).draw()
+        with_size(held, output=100).draw()
+
+
+def test_memory_of_synthetic_rows_does_not_grow_with_their_number():
+    schema = Schema.numeric(100, 0, 1, rows=10_000)
+    for method in METHODS:
+        if method.name not in {"moments", "ron-gauss"}:
+            continue
+        few, many = (
+            workflow.plan(method.config(epsilon=1.0, delta=1e-6, synthetic_rows=rows), schema).size
+            for rows in (10**6, 10**8)
+        )
+        assert few.memory == many.memory < 10**9
+        assert many.output > 50 * few.output
+
+
+def test_expected_time_grows_with_rows_and_is_unknown_without_them():
+    config = MomentsConfig(epsilon=1.0, synthetic_rows=1000)
+    times = [
+        workflow.plan(config, Schema.numeric(100, 0, 1, rows=rows)).size.seconds
+        for rows in (10**5, 10**7, 10**9)
+    ]
+    assert 1.0 < times[0] < times[1] < times[2]
+    assert times[2] / times[1] == pytest.approx(100, rel=0.1)
+    free = Schema.numeric(5, 0, 1, neighbours=Neighbours.ADD_REMOVE)
+    assert Work(passes=1).seconds(free) is None
+    assert workflow.plan(config, free).size.to_dict()["cpu_seconds"] is None
+    sentence = workflow.plan(config, Schema.numeric(100, 0, 1, rows=10**5)).size.sentence()
+    assert sentence.endswith(" s of one core")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(1.23, "1.2 s"), (89.0, "89 s"), (300.0, "5 min"), (1e7, "2,800 h")]
+)
+def test_durations_are_said_in_two_digits(seconds, words):
+    assert duration(seconds) == words

@@ -97,12 +97,27 @@ def test_refused_calls_leave_the_key_unbound():
     noise.add_gaussian(Lattice(np.arange(4), 0), 1.0, own)
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_distinct_scales_are_those_of_a_full_sort(late):
+    rng = np.random.default_rng(3)
+    scales = rng.choice([0.5, 1.0, 3.0], size=(3, 5000))
+    if late:  # a number that the first look does not see
+        scales[2, 4000] = 7.0
+    for one in (scales, scales[:, :0], np.asarray(2.0), np.array([1.0, np.nan])):
+        distinct, members = noise._distinct(one)
+        expected, places = np.unique(one, return_inverse=True)
+        np.testing.assert_array_equal(distinct, expected)
+        np.testing.assert_array_equal(members.reshape(one.shape), places.reshape(one.shape))
+
+
 def test_engine_choice(monkeypatch):
     monkeypatch.delenv("ADUMBRA_NOISE", raising=False)
     assert noise.noise_engine() == "numba"
     with monkeypatch.context() as patch:
         patch.setattr(importlib.util, "find_spec", lambda name: None)
+        _kernels._has_numba.cache_clear()
         assert noise.noise_engine() == "numpy"
+    _kernels._has_numba.cache_clear()
     monkeypatch.setenv("ADUMBRA_NOISE", "numpy")
     assert noise.noise_engine() == "numpy"
     monkeypatch.setenv("ADUMBRA_NOISE", "fast")

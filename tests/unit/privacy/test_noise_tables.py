@@ -1,14 +1,17 @@
 """The error bounds of the tables hold, and are not far from what is reached."""
 
 import functools
+import hashlib
 import math
 import threading
+from importlib.resources import files
 
 import mpmath
 import numpy as np
 import pytest
 from scipy import special
 
+from adumbra.errors import VerificationFailed
 from adumbra.privacy import _tables
 from adumbra.privacy._laws import Law, arithmetic, laplace_offset, normal_quantile, threshold
 from adumbra.privacy._tables import LOWEST, OCTAVES
@@ -30,6 +33,22 @@ def hostile_points(octave, bits):
         [edges, np.nextafter(edges, 0)[1:], 1 + np.random.default_rng(octave).random(12)]
     )
     return np.ldexp(near, LOWEST + octave)
+
+
+def test_kept_tables_are_the_computed_ones():
+    raw = _tables.kept_bytes()
+    assert hashlib.sha256(raw).hexdigest() == _tables.KEPT_DIGEST
+    assert raw == files("adumbra.privacy").joinpath(_tables.KEPT).read_bytes()
+    for kind in KINDS:
+        fine, edges = _tables.computed(kind)
+        np.testing.assert_array_equal(_tables.unit_table(kind).fine, fine)
+        np.testing.assert_array_equal(_tables.unit_table(kind).edges, edges)
+
+
+def test_damaged_tables_are_refused(monkeypatch):
+    monkeypatch.setattr(_tables, "KEPT_DIGEST", "0" * 64)
+    with pytest.raises(VerificationFailed, match="not the tables of this version"):
+        _tables._unit_table.__wrapped__("gaussian")
 
 
 @pytest.mark.parametrize("kind", KINDS)

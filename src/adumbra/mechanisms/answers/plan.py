@@ -20,7 +20,7 @@ from adumbra.mechanisms.box_release import (
 )
 from adumbra.mechanisms.fields import refuse_idle, unused_guess
 from adumbra.mechanisms.moments.plan import MARGINALS, calibrate_first
-from adumbra.mechanisms.sizes import Size
+from adumbra.mechanisms.sizes import Size, Work
 from adumbra.numerics import Ints
 from adumbra.postprocess.capped import Cap, asked_schema, column_squares, counted_features
 from adumbra.postprocess.moments.design import Feature
@@ -212,9 +212,10 @@ def _size(config: AnswersConfig, schema: Schema, parts: Parts) -> Size:
     return Size(
         memory=LAWS
         + box_memory(schema, encoder, 0, read)
-        + sizes.kept(schema.width, read)
+        + sizes.kept(schema, read)
         + sizes.totals(cells),
         output=sizes.FLOAT * (width * width + cells + 8 * width) + sizes.folder_words(schema),
         card=sizes.card_bytes(parts.asked.names, (*encoder.names, *parts.asked.names)),
         rows=None,
+        seconds=Work(passes=2, products=width * width).seconds(schema, config.expected_rows),
     )

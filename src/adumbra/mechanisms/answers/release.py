@@ -30,6 +30,7 @@ from adumbra.mechanisms.box_pictures import moment_pictures
 from adumbra.mechanisms.box_release import MomentParts, NoisyMoments, draw_moments
 from adumbra.mechanisms.moments.plan import MARGINALS
 from adumbra.mechanisms.moments.release import noisy
+from adumbra.mechanisms.sizes import HELD
 from adumbra.numerics import Array
 from adumbra.postprocess.capped import CELLS, Cap, choose_caps, shares_beyond
 from adumbra.postprocess.moments.design import BINS, NUMBER_CELLS, NUMBERS, Feature
@@ -61,7 +62,7 @@ def cell_block(batch: Batch, features: Sequence[Feature], chosen: Sequence[int])
 def draw(settled: Settled[AnswersConfig, Parts], source: Source, engine: Engine, grant: Grant) -> Draft:
     """Two paid passes: histograms, then sums within the caps that they give."""
     config, parts = settled.config, settled.parts
-    source = KeptSource(source)  # two passes; small tables are read once
+    source = KeptSource(source, HELD)  # two passes; smaller tables are read once
 
     def count(batch: Batch) -> CellRows:
         return cell_block(batch, parts.features, parts.chosen)

@@ -11,7 +11,7 @@ from adumbra.errors import Unsupported, require
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.moments.config import LEAST_SHARE, MomentsConfig
-from adumbra.mechanisms.sizes import FLOAT, ROWS_GUESS, Size
+from adumbra.mechanisms.sizes import FLOAT, ROWS_GUESS, Size, Work
 from adumbra.numerics import ROW_BITS
 from adumbra.postprocess.decode import BLOCK_ROWS, BLOCK_VALUES
 from adumbra.postprocess.moments.design import (
@@ -47,6 +47,7 @@ MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of dra
 REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of its trace
 MATRICES = 6  # copies of a block of the Gram: covariance, eigenvectors, their work space
 KEPT_MATRICES = 2  # of every block: covariance and its root
+SOLVED = 4  # multiplications of a block of the model, for each of its width cubed
 LATENT = 4  # copies of a chunk of latent rows
 TABLES_PER_COLUMN = 2  # chosen and measured, in so many batches ...
 TABLE_BATCHES = 4
@@ -214,4 +215,11 @@ def size_of(config: MomentsConfig, schema: Schema, decided: Design, gram: BlockG
     chunk = max(BLOCK_ROWS, min(room.rows, BLOCK_VALUES // latent))
     matrices = MATRICES * max(gram.blocks) ** 2 + KEPT_MATRICES * sum(w * w for w in gram.blocks)
     drawing = FLOAT * (3 * entries + matrices + LATENT * chunk * latent)
-    return room.size(drawing=drawing, arrays=FLOAT * (entries + histograms))
+    work = Work(
+        passes=3 if decided.chosen is None else 4,
+        products=sum(w * w for w in gram.blocks),
+        drawn=max(room.rows, BLOCK_ROWS) * schema.width,
+        solved=SOLVED * sum(w**3 for w in gram.blocks),
+    )
+    seconds = work.seconds(schema, config.expected_rows)
+    return room.size(drawing=drawing, arrays=FLOAT * (entries + histograms), seconds=seconds)

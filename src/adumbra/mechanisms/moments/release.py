@@ -43,6 +43,7 @@ from adumbra.mechanisms.moments.chosen import (
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import RADIUS_CELLS
 from adumbra.mechanisms.moments.plan import GRAM, MARGINALS, RADIUS, Parts, Scales, rows_to_draw
+from adumbra.mechanisms.sizes import HELD, KEPT
 from adumbra.numerics import Array, Ints, Lattice, coarsen, row_squares
 from adumbra.postprocess.moments.design import Centre, Design, Feature, Fineness
 from adumbra.postprocess.moments.laws import Marginals, read_centre, read_marginals
@@ -212,7 +213,7 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
     """Three paid passes, then arithmetic on public numbers."""
     config, parts = settled.config, settled.parts
     decided, scales = parts.design, parts.scales
-    source = KeptSource(source)  # three passes; small tables are read once
+    source = KeptSource(source, HELD if settled.schema.items is None else KEPT)  # three passes
     lower = _label_lower(settled)
 
     def count(batch: Batch | SetBatch) -> CellRows:

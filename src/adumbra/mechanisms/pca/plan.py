@@ -17,7 +17,7 @@ from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.pca.config import PCAConfig, budget_parts, idle_options
 from adumbra.mechanisms.pca.forecast import moment_expectations, row_expectations
 from adumbra.mechanisms.pca.rows import ROWS
-from adumbra.mechanisms.sizes import Size
+from adumbra.mechanisms.sizes import Size, Work
 from adumbra.privacy.guarantee import promise
 from adumbra.schema.schema import Schema
 
@@ -74,7 +74,14 @@ def _size(config: PCAConfig, schema: Schema, encoder: Encoder) -> Size:
     after = (
         sizes.reading(columns, read, 2 * width) + sizes.written(columns, rows)
         if config.noisy_rows
-        else sizes.decoded(width, columns, rows)
+        else sizes.decoded(width, columns, sizes.at_once(rows, width))
+    )
+    work = Work(
+        passes=2 if config.noisy_rows else 1,
+        products=width * width,
+        noisy=columns if config.noisy_rows else 0,
+        drawn=0 if config.noisy_rows else rows * columns,
+        solved=10 * width**3,
     )
     return Size(
         memory=max(box_memory(schema, encoder, 0, read), sizes.PROCESS + after),
@@ -83,4 +90,5 @@ def _size(config: PCAConfig, schema: Schema, encoder: Encoder) -> Size:
         + sizes.folder_words(schema),
         card=sizes.card_bytes(schema.names, encoder.names),
         rows=rows,
+        seconds=work.seconds(schema),
     )

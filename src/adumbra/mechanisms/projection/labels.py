@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from scipy.integrate import quad
 
 from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder
@@ -206,6 +205,8 @@ def _kept(levels: int, noise: Calibrated) -> float:
 
     def below(x: float) -> float:
         return 0.5 * math.exp(x) if x < 0 else 1.0 - 0.5 * math.exp(-x)
+
+    from scipy.integrate import quad  # noqa: PLC0415 - start-up that few labels need
 
     shift = 1.0 / noise.scale
     law = quad(

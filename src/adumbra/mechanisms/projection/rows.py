@@ -41,6 +41,7 @@ from adumbra.numerics import (
     fraction_upper,
     sqrt_upper,
 )
+from adumbra.postprocess.decode import plain_array
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw
 from adumbra.privacy.handover import KeyedRows
 from adumbra.relations import Moves, Neighbours, Relation, Unit
@@ -253,7 +254,7 @@ def released_rows(
 def record_batch(noisy: Lattice, label: pa.Array | None, schema: pa.Schema) -> pa.RecordBatch:
     """A noisy block as it is written, and its label where that leaves."""
     values = np.asfortranarray(noisy.to_float())
-    columns = [pa.array(values[:, j]) for j in range(values.shape[1])]
+    columns = [plain_array(values[:, j]) for j in range(values.shape[1])]
     return pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
 
 

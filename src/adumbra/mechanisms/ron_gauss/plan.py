@@ -16,13 +16,14 @@ from adumbra.mechanisms.ron_gauss.choice import (
 )
 from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
 from adumbra.mechanisms.ron_gauss.scales import Budget, Scales, scales
-from adumbra.mechanisms.sizes import Size
+from adumbra.mechanisms.sizes import Size, Work
 from adumbra.postprocess.ron_gauss.space import Space, space_of
 from adumbra.privacy.guarantee import promise
 from adumbra.relations import Unit
 from adumbra.schema.schema import Schema
 
 METHOD = "ron-gauss"
+KEPT = 256 * 2**20  # bytes of projected rows that are held (sums.KEPT_BYTES)
 MATRICES = 5  # copies of the projection while it is drawn: normal numbers, their QR, units, floats
 COLUMNS_SHARE = 0.3  # of the budget for the mean of all columns, as in the paper ...
 DIRECTIONS_SHARE = 0.05  # ... or of the p directions alone, whose noise is smaller by about sqrt(p/m)
@@ -149,15 +150,18 @@ def _size(config: RONGaussConfig, space: Space) -> Size:
     read = sizes.rows_read(schema, config.expected_rows)
     entries, matrix = width + groups * side * side, width * space.components
     summing = sizes.reading(schema.width, read, 2 * width) + sizes.totals(entries)
+    projected = 4 * space.components * read  # kept for the second sums, if they fit
+    summing += projected if projected <= KEPT else 0 if schema.rows is not None else KEPT
     is_whole = config.output == "columns"
     released = width if is_whole else space.components
-    drawing = sizes.decoded(released, schema.width if is_whole else 0, rows)
+    drawing = sizes.decoded(released, schema.width if is_whole else 0, sizes.at_once(rows, width))
     names = schema.names if is_whole else tuple(f"y{j + 1}" for j in range(space.components))
     table = (
         sizes.table_bytes(schema.columns, rows)
         if is_whole
         else sizes.FLOAT * rows * (released + 1) + sizes.CHUNK_BYTES * released
     )
+    work = Work(passes=2, products=2 * matrix + side * side, drawn=rows * released)
     return Size(
         memory=sizes.PROCESS + sizes.FLOAT * MATRICES * matrix + max(summing, drawing),
         output=table
@@ -165,6 +169,7 @@ def _size(config: RONGaussConfig, space: Space) -> Size:
         + sizes.folder_words(schema),
         card=sizes.card_bytes(names) + 40 * (space.classes or 1),
         rows=rows,
+        seconds=work.seconds(schema, config.expected_rows),
     )
 
 

@@ -35,9 +35,7 @@ from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.class_sums import CountedSum, SpreadRows
 from adumbra.statistics.moments import symmetric, upper_triangle
 
-KEPT_BYTES = (
-    256 * 2**20
-)  # projected rows held between the two statistics; beyond it, rows are read again
+KEPT_BYTES = 256 * 2**20  # projected rows held between the two statistics; else rows are read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +97,11 @@ def _first_pass(
     statistic, stage = mean_statistic(reader.space), "private mean"
     if isinstance(statistic, CountedSum):  # of whole rows: nothing is projected yet
         return engine.fold(source, reader.bounded, statistic, stage=stage), None
-    # Weighted rows are summed by the engine; the rows of a remote one stay with its workers.
-    if reader.space.layout.schema.weight_bits or getattr(engine, "is_remote", False):
+    # Weighted rows are summed by the engine; the rows of a remote one stay with its workers; and where
+    # it is public that projected rows do not fit, none is kept.
+    least = 4 * reader.space.components * (source.public_rows() or 0)
+    is_remote = getattr(engine, "is_remote", False)
+    if reader.space.layout.schema.weight_bits or is_remote or least > KEPT_BYTES:
 
         def spread(batch: Batch) -> SpreadRows:
             return reader.opened(batch)[0]

@@ -3,10 +3,16 @@
 Post-processing only: every argument is public or paid for.
 """
 
+import math
+
 import numpy as np
 
 from adumbra.numerics import Array
 from adumbra.postprocess.latent import Block
+from adumbra.postprocess.matrices import directions_above
+
+Directions = tuple[Array, Array]  # eigenvalues, and their vectors as columns
+_WIDE = 1024  # numbers: more vary in a few directions, and alike in all others
 
 
 def stretch_of(total: Array, variances: Array) -> float:
@@ -33,13 +39,15 @@ def variances_of(block: Block, class_shares: Array) -> Array:
     return np.array([block.shares @ block.values**2 - mean**2])
 
 
-def with_rest(within: Array, between: Array, variances: Array, is_number: Array) -> Array:
-    """The covariance with the variance that shrinkage took from numbers put back, as noise of their own.
+def with_rest(signal: Directions, between: Array, variances: Array, is_number: Array) -> Array:
+    """The covariance inside classes, with what shrinkage took from numbers put back as their own noise.
 
     Among numbers alone, where it left nothing: directions that drowned vary alike. Beside levels, whose
     columns keep every direction alive, column by column: a number that drowned must not become a
     function of the others.
     """
+    values, vectors = signal
+    within = np.asarray((vectors * values) @ vectors.T) - between
     numbers = np.flatnonzero(is_number)
     if len(numbers) == 0:
         return within
@@ -47,12 +55,33 @@ def with_rest(within: Array, between: Array, variances: Array, is_number: Array)
         lack = variances[numbers] - between[numbers, numbers] - within[numbers, numbers]
         within[numbers, numbers] += np.maximum(lack, 1e-3 * variances[numbers] + 1e-12)
         return within
-    values, vectors = np.linalg.eigh(within)
     wanted = float(variances.sum() - np.trace(between))
+    if len(within) >= _WIDE:
+        return _with_rest_of_few(_directions(within) if between.any() else signal, wanted)
+    values, vectors = np.linalg.eigh(within)
     is_empty = values <= 1e-9 * max(float(values[-1]), 1e-12)
     rest = max(wanted - float(values[~is_empty].sum()), 1e-3 * abs(wanted) + 1e-12)
     values[is_empty] = rest / max(int(is_empty.sum()), 1)
     return np.asarray((vectors * values) @ vectors.T)
+
+
+def _with_rest_of_few(signal: Directions, wanted: float) -> Array:
+    """The same for many columns, from the few directions that shrinkage left alone: the others share."""
+    values, vectors = signal
+    width = len(vectors)
+    rest = max(wanted - float(values.sum()), 1e-3 * abs(wanted) + 1e-12)
+    each = rest / max(width - len(values), 1)
+    if len(values) == 0:
+        return np.diag(np.full(width, each))
+    filled = (vectors * (values - each)) @ vectors.T
+    filled[np.diag_indices(width)] += each
+    return np.asarray(filled)
+
+
+def _directions(within: Array) -> Directions:
+    """What is left of the signal beside the classes."""
+    size = float(np.linalg.norm(within)) / math.sqrt(len(within))
+    return directions_above(within, 1e-9 * max(size, 1e-12))
 
 
 def within_pairs(within: Array, between: Array, variances: Array, is_pair: Array) -> Array:

@@ -16,7 +16,7 @@ from adumbra.numerics import Array, Ints
 from adumbra.postprocess.decode import BLOCK_ROWS, block_sizes, column_array, keep_orders
 from adumbra.postprocess.latent import Block, Decoded, LatentModel, calibrate, latent_model, sample
 from adumbra.postprocess.marginals import cell_limits, fill, project_simplex
-from adumbra.postprocess.matrices import shrink_means, shrink_symmetric
+from adumbra.postprocess.matrices import shrink_means, shrunk_directions
 from adumbra.postprocess.moments.covariance import (
     set_levels,
     stretch_of,
@@ -145,11 +145,11 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
                 gram.class_sigma * math.sqrt(stretch),
                 entry,
             )
-        shrunk, kept = shrink_symmetric(total, entry)
+        signal = shrunk_directions(total, entry)
         between = (means[:, run].T * marginals.class_shares) @ means[:, run]
-        within = with_rest(shrunk - between, between, variances[run], is_number[run])
+        within = with_rest(signal, between, variances[run], is_number[run])
         covariances.append(within_pairs(within, between, variances[run], is_pair[run]))
-        rank += kept
+        rank += len(signal[0])
     rng = np.random.default_rng([seed, 1])
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
     model = calibrate(model, means, _rounds(blocks, model.width), _CALIBRATION_ROWS, rng)

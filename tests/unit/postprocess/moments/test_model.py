@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from adumbra.postprocess import matrices
 from adumbra.postprocess.latent import (
     Block,
     calibrate,
@@ -23,13 +24,19 @@ from adumbra.postprocess.marginals import (
     project_simplex,
     quota,
 )
-from adumbra.postprocess.matrices import root, shrink_means, shrink_rectangular, shrink_symmetric
+from adumbra.postprocess.matrices import root, shrink_means, shrink_rectangular, shrunk_directions
+from adumbra.postprocess.moments import covariance
 from adumbra.postprocess.moments.model import _kept
 
 
 def wigner(width, sigma, rng):
     upper = np.triu(rng.normal(size=(width, width)) * sigma, 1)
     return upper + upper.T + np.diag(rng.normal(size=width) * sigma * np.sqrt(2))
+
+
+def shrink_symmetric(matrix, sigma):
+    values, vectors = shrunk_directions(matrix, sigma)
+    return (vectors * values) @ vectors.T, len(values)
 
 
 def test_symmetric_shrinkage_beats_the_noisy_matrix_and_finds_the_rank():
@@ -43,6 +50,34 @@ def test_symmetric_shrinkage_beats_the_noisy_matrix_and_finds_the_rank():
     nothing, rank = shrink_symmetric(wigner(200, 1.0, rng) * 0.9, 1.0)
     assert rank == 0
     assert not nothing.any()
+
+
+@pytest.mark.parametrize(("strength", "spread"), [(0.0, 0.0), (40.0, 0.0), (40.0, 1.0)])
+def test_wide_matrices_take_shorter_ways_to_the_same_numbers(monkeypatch, strength, spread):
+    rng, width = np.random.default_rng(5), 90
+    basis = np.linalg.qr(rng.normal(size=(width, 4)))[0]
+    noisy = strength * basis @ basis.T + 0.9 * wigner(width, 1.0, rng)
+    means = spread * rng.normal(size=(2, width))
+    between, variances = means.T @ means, rng.uniform(50.0, 60.0, width)
+    found = []
+    for wide in (1024, 2):
+        monkeypatch.setattr(matrices, "_WIDE_MATRIX", wide)
+        monkeypatch.setattr(covariance, "_WIDE", wide)
+        signal = shrunk_directions(noisy, 1.0)
+        within = covariance.with_rest(signal, between, variances, np.ones(width, bool))
+        found.append((len(signal[0]), within, root(within) @ root(within).T))
+    assert found[0][0] == found[1][0] == (4 if strength else 0)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[0][2], found[1][2], rtol=1e-9, atol=1e-9)
+
+
+def test_a_diagonal_factor_multiplies_column_by_column():
+    labels, width = np.zeros(50, np.int64), 1100
+    factor = np.diag(np.linspace(0.5, 2.0, width))
+    direct = normal_rows(labels, width, np.random.default_rng(7), factor)
+    plain = normal_rows(labels, width, np.random.default_rng(7))
+    np.testing.assert_array_equal(direct, plain @ factor.T)
+    assert direct.flags.f_contiguous
 
 
 def test_rectangular_shrinkage_beats_the_noisy_matrix():
