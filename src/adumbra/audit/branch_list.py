@@ -35,6 +35,10 @@ LISTED: dict[str, tuple[str, ...]] = {
         "mechanisms.answers.plan:_words: columns > SHARP [yes]",
         "mechanisms.base:plan_of: schema.person is None [no]",
         "mechanisms.base:plan_of: schema.person is None [yes]",
+        "mechanisms.topk.config:idle_options: config.wants_counts [yes]",
+    ),
+    "the public ids of columns that were chosen (tests/e2e/test_listed_items.py)": (
+        "mechanisms.topk.release:_numbers: ids is None [no]",
     ),
     "what noise is expected, for plans and pages; the drawn scale is another function": (
         "mechanisms.box_release:MomentNoise.deviation: kind in (Kind.SQUARE, Kind.COUNT) [no]",
