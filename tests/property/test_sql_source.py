@@ -176,6 +176,19 @@ def test_persons_are_bounded_by_their_ids(tmp_path):
     assert len(rows_of(query, schema)) == 3  # two of the five rows of one person, one of the other
 
 
+def test_a_person_of_many_rows_pushes_out_no_others(tmp_path, monkeypatch):
+    """`max_rows` limits the rows that are used, after the bound of persons, not those that are read."""
+    monkeypatch.setattr(sql, "PIECE_ROWS", 2)
+    person = PersonSpec(column="who", max_rows=1)
+    private = replace(PRIVATE, unit=Unit.PERSON, neighbours=Neighbours.ADD_REMOVE_PERSON, person=person)
+    select = "SELECT " + LIST + ", max(i, 0) AS who FROM t GROUP BY rowid ORDER BY rowid"  # noqa: S608
+    others = [[0.1, i, "x", 1] for i in range(1, 4)]
+    for giants in (0, 9):
+        rows = [[0.5, -i, "x", 1] for i in range(giants)] + others
+        query = SqlQuery(filled_database(tmp_path / "a.db", rows), select)
+        assert len(rows_of(query, replace(private, max_rows=4))) == 3 + (giants > 0)
+
+
 KINDS = (
     Column(name="d", kind=Kind.DATE, lower="2000-01-01", upper="2030-01-01", missing="null"),
     Column(name="s", kind=Kind.DATETIME, lower="2000-01-01T00:00:00", upper="2030-01-01T00:00:00",

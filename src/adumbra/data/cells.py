@@ -15,6 +15,7 @@ may have been.
 Proof       columns.proof.md, of `read_cells`, `pandas_column`, `array_numbers`.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -36,6 +37,7 @@ Column = Any  # pa.Array or pa.ChunkedArray: pyarrow has no types
 
 _TEXTS = (str, bytes, bytearray)
 _NUMBERS = (bool, int, float, complex, Decimal, Fraction, np.bool_, np.number)
+_PLACED = re.compile(r" at 0x[0-9A-Fa-f]+")  # as Python prints objects that have no text of their own
 _NUMERIC = "biufc"  # kinds of numpy types that hold truths and numbers
 
 
@@ -151,11 +153,17 @@ def printed_cells(values: Iterable[object]) -> pa.StructArray:
 
 
 def _printed(value: object) -> object:
-    """A number or a text as it is; another object as text; None for what equals nothing, as NaT."""
+    """A number or a text as it is; another object as text; None for what equals nothing, as NaT.
+
+    What prints its place in memory says no value: each row of one person would be another's.
+    """
     if value is None or issubclass(type(value), (*_TEXTS, *_NUMBERS)):
         return value
-    with suppress(Exception):  # a foreign __eq__ or __str__
-        return str(value) if value == value else None  # noqa: PLR0124  (NaT differs from itself)
+    with suppress(Exception):  # a foreign __eq__ or __str__, a view that was released
+        if type(value) is memoryview:  # how some drivers hand out bytes
+            return bytes(value)
+        text = str(value) if value == value else None  # noqa: PLR0124  (NaT differs from itself)
+        return None if text is not None and _PLACED.search(text) else text
     return None
 
 

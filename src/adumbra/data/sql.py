@@ -121,7 +121,10 @@ def open_sql(query: SqlQuery, schema: Schema) -> SqlSource:
 
 
 def _spooled(result: CursorResult[Any], schema: Schema, query: SqlQuery) -> tuple[Spool, int]:
-    """The rows in frames, and their number: at most one more than is allowed."""
+    """The rows in frames, and their number: those beyond `max_rows` may be left out.
+
+    Of persons all are read: who has many rows would push out those of others before any bound.
+    """
     person = None if schema.person is None else schema.person.column
     names = [*schema.names, *([] if person is None else [person])]
     keys = list(result.keys())
@@ -134,7 +137,7 @@ def _spooled(result: CursorResult[Any], schema: Schema, query: SqlQuery) -> tupl
         ]
         spool.put(_packed(pa.RecordBatch.from_arrays(columns, names)))
         count += len(rows)
-        if count > schema.max_rows:
+        if person is None and count > schema.max_rows:
             break
     return spool, count
 

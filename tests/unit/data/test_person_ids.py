@@ -162,6 +162,20 @@ def test_dates_and_objects_are_the_text_they_print():
     assert one(id_column(pd.Series([day]))) == one(pa.array([str(day)]))
 
 
+def test_objects_that_print_their_place_in_memory_split_no_person():
+    """psycopg2 hands out bytes as memory views, each of which prints another address."""
+    views = pd.Series([memoryview(b"ann"), memoryview(b"ann"), memoryview(b"bob")], dtype=object)
+    first, again, other = words(id_column(views))
+    assert first == again == one(id_column(pd.Series([b"ann"], dtype=object)))
+    assert other != first
+    plain = pd.Series([object(), [object()], Plain()], dtype=object)
+    assert words(id_column(plain)) == [None, None, None]
+
+
+class Plain:
+    pass
+
+
 class Hostile:
     def __eq__(self, other):
         raise RuntimeError("no")
