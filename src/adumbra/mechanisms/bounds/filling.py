@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms.bounds.plan import METHOD
 from adumbra.mechanisms.bounds.release import FOUND
 from adumbra.release.artifact import Release
+from adumbra.release.card import canonical
 from adumbra.schema.rules import NULL, OWN_CATEGORY
 from adumbra.schema.schema import Column, Kind, Schema
 
-NAMED = 12  # letters of the digest of the cited release
+NAMED = (
+    12  # letters of the digest of the cited release, as `adumbra verify` and the ledger's log name it
+)
 
 
 def fill_schema(schema: Schema, release: Release) -> Schema:
@@ -44,7 +48,7 @@ def fill_schema(schema: Schema, release: Release) -> Schema:
     other = [one.name for one in expanded.columns
              if one.private and one.name in found and one.kind is not kinds[one.name]]  # fmt: skip
     require(not other, f"column {''.join(other[:1])!r}: is of another kind in the release; buy it again")
-    digest = card["proof"]["content_sha256"][:NAMED]
+    digest = sha256(canonical(card)).hexdigest()[:NAMED]
     source = f"bought: release {digest}, {card['guarantee']['sentence']}"
     return filled(expanded, found, source)
 

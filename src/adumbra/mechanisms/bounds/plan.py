@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms import sizes
-from adumbra.mechanisms.base import Calibrated, Noise, Plan, Settled, person_notes
+from adumbra.mechanisms.base import Calibrated, Noise, Plan, Settled, person_notes, require_magnitudes
 from adumbra.mechanisms.bounds.config import BoundsConfig
 from adumbra.mechanisms.box_release import require_rows_unit
 from adumbra.mechanisms.fields import unused_guess
@@ -62,6 +62,7 @@ def settle(config: BoundsConfig, schema: Schema) -> Settled[BoundsConfig, Parts]
     require_rows_unit(schema, METHOD)
     require(schema.items is None, "items: item sets have no bounds to buy; declare their universe")
     schema.require_closed(bought=False)
+    require_magnitudes(schema)
     places = tuple(place for place, column in enumerate(schema.columns) if column.private)
     if not places:
         remedy = "write `private = true` into the columns whose bounds or levels are not publicly known"
