@@ -8,14 +8,13 @@ from typing import Any
 from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms.bounds.plan import METHOD
 from adumbra.mechanisms.bounds.release import FOUND
+from adumbra.relations import Unit
 from adumbra.release.artifact import Release
 from adumbra.release.card import canonical
 from adumbra.schema.rules import NULL, OWN_CATEGORY
 from adumbra.schema.schema import Column, Kind, Schema
 
-NAMED = (
-    12  # letters of the digest of the cited release, as `adumbra verify` and the ledger's log name it
-)
+NAMED = 12  # letters of the digest of the cited release, which `adumbra verify` prints
 
 
 def fill_schema(schema: Schema, release: Release) -> Schema:
@@ -34,11 +33,15 @@ def fill_schema(schema: Schema, release: Release) -> Schema:
 
     Raises
     ------
-    InvalidInput, if the release is of another method, or fits no private column.
+    InvalidInput, if the release is of another method, fits no private column, or hides rows where the
+    schema's unit is the person.
     """
     card = release.card
     method = card["method"]["name"]
     require(method == METHOD, f"release by {method}: bounds are bought by the method {METHOD}")
+    fits = schema.unit is not Unit.PERSON or release.guarantee.unit is Unit.PERSON
+    rule = "what hides one row shows a person of many rows, and the schema promises to hide persons"
+    require(fits, f"release per {release.guarantee.unit}: {rule}; buy it again with unit='person'")
     found: Mapping[str, Any] = card["facts"][FOUND]
     expanded = schema.expand(release.schema.names)
     waiting = [column.name for column in expanded.columns if column.private]

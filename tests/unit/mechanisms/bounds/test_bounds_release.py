@@ -14,6 +14,7 @@ from adumbra.mechanisms.bounds.plan import USUAL
 from adumbra.postprocess.found import bounds_of, found_range, grid, one_further
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
+from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 from support.components import draft_of
 
@@ -272,6 +273,17 @@ def test_a_release_that_does_not_fit_is_refused(tmp_path):
                        population="p", out=tmp_path / "s")  # fmt: skip
     with pytest.raises(InvalidInput, match="release by moments: bounds are bought by"):
         ad.fill_schema(schema(), later)
+
+
+def test_bounds_that_hide_rows_are_none_for_persons(tmp_path):
+    """One person of many rows may have made them; the later card would promise to hide that person."""
+    made = released(tmp_path / "r")
+    person = PersonSpec(column="who", max_rows=1)
+    persons = replace(
+        schema(), unit=Unit.PERSON, neighbours=Neighbours.ADD_REMOVE_PERSON, person=person, rows=None
+    )
+    with pytest.raises(InvalidInput, match="release per row: .*buy it again with unit='person'"):
+        ad.fill_schema(persons, made)
 
 
 def test_an_ordinal_of_one_level_stays_private(tmp_path):
