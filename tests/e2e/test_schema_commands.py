@@ -1,6 +1,7 @@
 """`adumbra schema draft | check` on real files."""
 
 import json
+import sqlite3
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from adumbra.cli.schema_commands import app
 from adumbra.errors import InvalidInput, SchemaError
+from adumbra.relations import Neighbours
 from adumbra.schema.schema import Schema
 from support.canary import COLUMNS
 
@@ -56,6 +58,21 @@ def test_a_draft_becomes_a_schema(data, tmp_path):
     facts = json.loads(invoke("check", target, data, "--json").output)
     assert facts["columns"] == 6
     assert facts["digest"] == Schema.read(target).digest()
+
+
+def test_check_says_no_more_than_was_compared(tmp_path):
+    """A query's types and the names of JSON lines are not looked at."""
+    schema = Schema.numeric(1, 0, 1, neighbours=Neighbours.ADD_REMOVE, names=["agee"])
+    (tmp_path / "s.toml").write_text(schema.to_toml())
+    (tmp_path / "a.jsonl").write_text('{"age": 0.5}\n')
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("CREATE TABLE t (agee TEXT)")
+    connection.close()
+    (tmp_path / "a.sql").write_text(f"-- address: sqlite:///{tmp_path}/a.db\nSELECT agee FROM t")
+    said = invoke("check", tmp_path / "s.toml", tmp_path / "a.jsonl").output
+    assert "names stand in the rows and were not compared; JSON lines store no types" in said
+    said = invoke("check", tmp_path / "s.toml", tmp_path / "a.sql").output
+    assert "the query has the declared names; types of a query are not asked for" in said
 
 
 def test_check_lists_what_does_not_fit(data, tmp_path):

@@ -305,12 +305,17 @@ def warn_of_values(names: list[str]) -> None:
 
 def fit_words(data: str, schema: "Schema") -> str:
     """What was compared with the data, and what cannot be without reading cells."""
-    from adumbra.data.describing import is_csv
+    from adumbra.data.files import file_kind, find_files, is_query_file, is_store
 
-    if not is_csv(data):
-        return "names and types fit the data"
-    names = "the first line holds the declared names"
+    kind = "sql" if is_query_file(data) else "store" if is_store(data) else file_kind(find_files(data))
+    names, stores = "the first line holds the declared names", "CSV files store no types"
     if schema.header is False:
         names = "columns are taken in the order of the schema and their number was not compared"
-    unknown = "CSV files store no types, so kinds were not compared"
+    if kind == "sql":
+        names, stores = "the query has the declared names", "types of a query are not asked for"
+    elif kind == "jsonl":
+        names, stores = "names stand in the rows and were not compared", "JSON lines store no types"
+    elif kind != "csv":
+        return "names and types fit the data"
+    unknown = f"{stores}, so kinds were not compared"
     return f"{names}; {unknown}: a cell that cannot be read as its kind becomes the missing value"
