@@ -1,8 +1,10 @@
-"""What every kind of test shares: databases for the ledger, and temporary folders in memory."""
+"""What all tests share: databases for the ledger, temporary folders in memory, and no deadlines."""
 
 import os
 import tempfile
 from pathlib import Path
+
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("support.ledger",)
 
@@ -23,3 +25,7 @@ def memory_has_room() -> bool:
 if "TMPDIR" not in os.environ and memory_has_room():
     os.environ["TMPDIR"] = str(MEMORY)  # for the processes that tests start, too
     tempfile.tempdir = None
+
+# No test is timed: on a busy machine an example may take any time.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
