@@ -33,6 +33,7 @@ METHOD = "answers"
 SPREAD = 0.2  # standard deviation of a typical number, in parts of the range between its caps
 NORMAL = 1.96  # standard deviations of a 95 % interval
 WANTED = 0.1  # half-width of a standardised coefficient for which rows are named
+MOST_COLUMNS = 10_000  # of whose products sums are held
 SHARP = 20  # columns up to which widths are usually small
 
 
@@ -65,6 +66,10 @@ def settle(config: AnswersConfig, schema: Schema) -> Settled[AnswersConfig, Part
     require_rows_unit(schema, METHOD)
     schema.require_closed()
     asked = asked_schema(schema, config.columns)
+    require(
+        asked.width <= MOST_COLUMNS,
+        f"columns: {asked.width} have too many products; name at most {MOST_COLUMNS}",
+    )
     asked.require_filled(METHOD)
     require_magnitudes(asked)
     features, is_pure = counted_features(asked), config.delta == 0
@@ -77,9 +82,10 @@ def settle(config: AnswersConfig, schema: Schema) -> Settled[AnswersConfig, Part
     else:
         amounts = split_mu(mu_of(config.epsilon, config.delta), shares)
     encoder = CappedEncoder(asked)
+    places = {name: place for place, name in enumerate(schema.names)}
     parts = Parts(
         asked=asked,
-        chosen=tuple(schema.names.index(name) for name in asked.names),
+        chosen=tuple(places[name] for name in asked.names),
         outcome=outcome,
         features=features,
         histograms=histograms,

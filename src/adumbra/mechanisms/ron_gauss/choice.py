@@ -42,7 +42,8 @@ def best_components(space: Space, budget: Budget, rows: int) -> int:
     Classes or a target: the minimum of 1/p + 30 s^2. Directions that are left out blur a class as 1/p
     does, noise of standard deviation s on its mean as s^2; 30 was chosen by looking at four tables.
     """
-    candidates = [p for p in _ladder() if p < space.width - 1] + [max(space.width - 1, 1)]
+    last = max(space.width - 1, 1)  # beyond the ladder a Gram of all columns would not fit in memory
+    candidates = [p for p in _ladder() if p < last] + ([last] if last <= max(_ladder()) else [])
     if space.mode == "unsupervised":
         return max(
             candidates,

@@ -171,3 +171,13 @@ def test_few_rows_and_one_value_are_released(rows):
         draft = draft_of(data, mixed(ADD), AnswersConfig(epsilon=1.0))
         assert np.all(np.isfinite(np.asarray(draft.arrays["noisy_sums"])))
         assert all(low < high for low, high in draft.facts["caps"].values())
+
+
+def test_a_table_that_is_too_wide_is_refused_before_memory_runs_out():
+    columns = tuple(
+        Column(name=f"x{at}", kind=Kind.NUMBER, lower=0.0, upper=1.0) for at in range(10_001)
+    )
+    wide = Schema(columns=columns, unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE)
+    with pytest.raises(InvalidInput, match="10001 have too many products; name at most 10000"):
+        workflow.plan(AnswersConfig(epsilon=1.0), wide)
+    assert workflow.plan(AnswersConfig(epsilon=1.0, columns=("x1", "x9000")), wide).method == "answers"

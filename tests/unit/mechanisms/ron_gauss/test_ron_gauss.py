@@ -424,3 +424,12 @@ def test_what_has_no_proof_or_no_label_is_refused():
         plan(RONGaussConfig(epsilon=1.0, delta=0.0, n_components=99), schema(None))
     with pytest.raises(InvalidInput, match=r"row_norm=-1\.0: must lie between"):
         plan(RONGaussConfig(epsilon=1.0, delta=0.0, n_components=2, row_norm=-1.0), schema(None))
+
+
+def test_a_plan_of_many_columns_weighs_no_gram_of_all_of_them():
+    columns = tuple(
+        Column(name=f"x{at}", kind=Kind.NUMBER, lower=0.0, upper=1.0) for at in range(30_000)
+    )
+    wide = Schema(columns=columns, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, rows=10**9)
+    settled = settle_method(RONGaussConfig(epsilon=50.0, delta=1e-6), wide)
+    assert 1 < settled.parts.space.components <= 4096
