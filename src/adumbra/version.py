@@ -6,7 +6,7 @@ from pathlib import Path
 __version__ = "0.1.0.dev0"
 PACKAGE = Path(__file__).resolve().parent
 AUDIT = PACKAGE / "audit.json"
-KEPT = (".py", ".json", ".md", ".j2", ".css", ".typed")  # what a package is made of; no caches
+KEPT = (".py", ".json", ".md", ".j2", ".css", ".typed", ".bin")  # what a package is made of; no caches
 
 
 def package_digest(package: Path = PACKAGE) -> str:

@@ -34,7 +34,7 @@ def test_json_holds_claim_bound_and_confidence():
 def test_planted_bugs_are_named():
     done = audit("--mutants", "--method", "jl-laplace", "--runs", 1000, "--json")
     shown = json.loads(done.stdout)
-    assert shown["caught"] == shown["planted"] == 2
+    assert shown["caught"] == shown["planted"] == 4
     assert "secret projection left in the release" in {one["mutant"] for one in shown["mutants"]}
 
 
@@ -46,6 +46,7 @@ def test_a_replay_counts_its_pairs():
     assert (shown["pairs"], shown["hostile"], shown["differing"]) == (pairs, pairs // 2, 0)
     kinds_of = ("", "/items", "/label")
     units = {f"jl-laplace/{unit}{of}" for unit in ("row", "element") for of in kinds_of}
+    units |= {"jl-laplace/cell-moves", "jl-laplace/row-moves"}
     assert {one["kind"] for one in shown["kinds"]} == units
 
 

@@ -79,7 +79,10 @@ def test_generated_experiments_draw_and_are_shown(tmp_path, monkeypatch):
     again = Store(tmp_path / "lines.jsonl", ABOUT)
     assert again.lines == store.lines
     values = {(line["arm"], line["setting"]): line["values"] for line in again.lines.values()}
-    assert values["ours, sparse", "k=50"][0] < values["element-wise as printed (not private)", "k=50"][0]
+    assert (
+        values["ours, element-wise", "k=50"][0]
+        < values["element-wise as printed (not private)", "k=50"][0]
+    )
     papers_page.write(PAPERS.values(), again.lines.values())
     page = (tmp_path / "papers.md").read_text()
     assert "| printed | element-wise, printed | 0.006 |" in page

@@ -221,7 +221,7 @@ def test_help_shows_flags_without_a_value_and_arguments_in_capitals(capsys):
         assert re.findall(r"[{\[]([A-Za-z]+)[}\]]", usage) == re.findall(r"[{\[]([A-Z]+)[}\]]", usage)
         assert "[[" not in usage
         assert "--help" in shown
-    assert "about a minute" in shown  # how long an audit takes
+    assert "about one minute" in shown  # how long an audit takes
 
 
 @pytest.mark.parametrize(

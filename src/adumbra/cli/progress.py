@@ -41,7 +41,7 @@ def progress_bar(*, quiet: bool) -> "Iterator[Progress]":
 
 def rate_words(task: "Task") -> str:
     """Blocks per second and the time that is left, where the number of blocks is public."""
-    speed, left = task.finished_speed or task.speed, task.time_remaining
-    if task.total is None or speed is None or left is None:
+    speed, rest = task.finished_speed or task.speed, task.time_remaining
+    if task.total is None or speed is None or rest is None:
         return ""
-    return f"{speed:.1f} blocks/s, {left:.0f} s left"
+    return f"{speed:.1f} blocks/s, {rest:.0f} s left"

@@ -29,8 +29,9 @@ LIMITS = (
     "The guarantee covers this folder; whatever else is published about the same people adds to it.",
     "It hides one unit's contribution, not what is true of the population as a whole.",
     (
-        "Bounds, categories and labels were declared. A wrong one costs accuracy; one that was read off "
-        "the private rows costs privacy, and the guarantee does not cover it."
+        "Bounds, categories and labels were declared, or bought from an earlier release that the column "
+        "names. A wrong one costs accuracy; one that was read off the private rows costs privacy, and the "
+        "guarantee does not cover it."
     ),
     "Run time, memory and the machine itself are outside the guarantee.",
 )
