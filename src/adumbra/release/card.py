@@ -30,8 +30,8 @@ LIMITS = (
     "It hides one unit's contribution, not what is true of the population as a whole.",
     (
         "Bounds, categories and labels were declared, or bought from an earlier release that the column "
-        "names. A wrong one costs accuracy; one that was read off the private rows costs privacy, and the "
-        "guarantee does not cover it."
+        "names. A wrong one costs accuracy; one that was read off the private rows costs privacy, and "
+        "the guarantee does not cover it."
     ),
     "Run time, memory and the machine itself are outside the guarantee.",
 )
