@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.sources import Source
-from adumbra.errors import Unsupported
+from adumbra.errors import Unsupported, require
 from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
 
@@ -56,6 +56,14 @@ def whole_rows(batch: BatchT) -> BatchT:
     if batch.weight != 1:
         raise Unsupported("bound=scale: rows at a part of their weight can be summed and nothing else")
     return batch
+
+
+def require_blocks(rows_per_block: int | None) -> None:
+    """Refuse blocks that are no whole blocks of noise."""
+    require(
+        rows_per_block is None or (rows_per_block > 0 and rows_per_block % NOISE_BLOCK == 0),
+        f"rows_per_block={rows_per_block}: must be a positive multiple of {NOISE_BLOCK}",
+    )
 
 
 def block_rows(width: int) -> int:

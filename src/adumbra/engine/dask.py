@@ -24,7 +24,7 @@ from distributed import Client
 
 from adumbra.data.sources import Source
 from adumbra.data.split import Split, split
-from adumbra.engine.base import BatchT, Progress, block_rows, summed
+from adumbra.engine.base import BatchT, Progress, block_rows, require_blocks, summed
 from adumbra.engine.dispatch import POLL, Dispatch, TreeDispatch, require_fit, workers_of
 from adumbra.engine.local import fold_rows_of, silent
 from adumbra.engine.orders import PROBE, Answer, Order, RowsOrder, SumOrder, added, running_code
@@ -56,6 +56,7 @@ class DaskEngine:
         progress: Progress = silent,
     ) -> None:
         require(orders >= 1, f"orders={orders}: must be at least 1")
+        require_blocks(rows_per_block)
         self.client, self._close = client, close
         self.parts, self.rows_per_block, self.orders = parts, rows_per_block, orders
         self.progress = progress

@@ -26,6 +26,7 @@ from adumbra.engine.base import (
     add_rows,
     block_rows,
     fold_rows,
+    require_blocks,
     summed,
     whole_rows,
 )
@@ -59,10 +60,7 @@ class LocalEngine:
     ) -> None:
         self.threads = threads or os.cpu_count() or 1
         require(self.threads >= 1, f"threads={threads}: must be at least 1")
-        require(
-            rows_per_block is None or (rows_per_block > 0 and rows_per_block % NOISE_BLOCK == 0),
-            f"rows_per_block={rows_per_block}: must be a positive multiple of {NOISE_BLOCK}",
-        )
+        require_blocks(rows_per_block)
         self.rows_per_block = rows_per_block
         self.memory = memory  # bytes that a release may take; None: what the machine has
         self._ahead = AHEAD_BYTES if memory is None else min(AHEAD_BYTES, memory // 8)

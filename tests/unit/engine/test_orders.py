@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from adumbra.engine import orders
+from adumbra.engine.dask import DaskEngine
+from adumbra.engine.local import LocalEngine
 from adumbra.engine.orders import (
     Answer,
     MergeOrder,
@@ -18,7 +20,7 @@ from adumbra.engine.orders import (
     put_part,
     sealed,
 )
-from adumbra.errors import ClusterFailed, NoiseKeyReused
+from adumbra.errors import ClusterFailed, InvalidInput, NoiseKeyReused
 
 KEY, OTHER = bytes(32), bytes([1]) * 32
 PRIVATE = "0.123456789"
@@ -119,3 +121,13 @@ def test_a_plain_release_loads_nothing_of_dask():
     code += "print(sorted({'dask', 'distributed', 'adumbra.engine.orders'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [lambda rows: DaskEngine(None, rows_per_block=rows), lambda rows: LocalEngine(rows_per_block=rows)],
+    ids=["dask", "local"],
+)
+def test_blocks_that_split_a_block_of_noise_are_refused_when_the_engine_is_made(engine):
+    with pytest.raises(InvalidInput, match="rows_per_block=100: must be a positive multiple of 4096"):
+        engine(100)
