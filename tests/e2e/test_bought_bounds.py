@@ -69,6 +69,9 @@ def test_bounds_are_bought_filled_in_and_cited(place):
     assert "no others" in planned
     run("release", "people.parquet", "--schema", "people.toml", "--method", "bounds", "--epsilon", "5",
         "-o", "chance=1e-9", *PAID, "--out", "bought", "--yes")  # fmt: skip
+    run("key", "new", "publisher", "--no-passphrase")
+    run("schema", "fill", "people.toml", "bought", "--out", "no.toml", "--key", "publisher.pub", code=4)
+    assert not (place / "no.toml").exists()  # nobody signed it
     said = run("schema", "fill", "people.toml", "bought", "--out", "filled.toml")
     assert "2 columns cite the release" in said
     filled = Schema.read(place / "filled.toml")

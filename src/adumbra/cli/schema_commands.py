@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adumbra.cli.key_commands import Publisher
 from adumbra.cli.options import AsJson, Force, Header, read_schema, require_new_file
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def fill(
     release: Annotated[Path, typer.Argument(help="The folder of a release by the method bounds.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Write the filled schema to this file.")],
     *,
+    key: Publisher = None,
     force: Force = False,
 ) -> None:
     """Write bought bounds and levels into a schema; each column cites the release as its source."""
@@ -172,7 +174,7 @@ def fill(
 
     require_new_file("out", out, force=force)
     declared = read_schema(schema, header=False)
-    filled = fill_schema(declared, load(release))
+    filled = fill_schema(declared, load(release, key=key))
     out.write_text(filled.to_toml(), encoding="utf-8")
     left = [column.name for column in filled.columns if column.private]
     bought = sum(column.source.startswith("bought: ") for column in filled.columns)
