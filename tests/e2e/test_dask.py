@@ -217,6 +217,7 @@ class Onlooker(SchedulerPlugin):
 def test_the_scheduler_sees_no_key_row_or_count(cluster, tmp_path):
     path = write_files(tmp_path / "rows", SCHEMA, (3 * NOISE_BLOCK + 17,))
     source, function = open_source(path, SCHEMA), keyed(noisy)
+    cluster.client.wait_for_workers(2, timeout=120)  # an earlier test may have killed one
     engine, eyes = another(cluster, orders=2), Onlooker()
     eyes.within(engine, lambda: list(engine.map_blocks(source, function, stage="rows")))
     secrets = [function.grant.key("rows", block)._secret.reveal() for block in range(4)]
@@ -233,6 +234,7 @@ def test_the_scheduler_sees_no_key_row_or_count(cluster, tmp_path):
 
 def test_the_number_of_tasks_is_not_a_function_of_the_rows(cluster, tmp_path):
     schema, counts, shown = replace(SCHEMA, neighbours=Neighbours.ADD_REMOVE), set(), []
+    cluster.client.wait_for_workers(2, timeout=120)
     for rows in (1, 5 * NOISE_BLOCK):
         path, eyes = write_files(tmp_path / str(rows), schema, (rows,)), Onlooker()
         engine = another(cluster, orders=2, progress=lambda *told: shown.append(told))
