@@ -26,6 +26,10 @@ if "TMPDIR" not in os.environ and memory_has_room():
     os.environ["TMPDIR"] = str(MEMORY)  # for the processes that tests start, too
     tempfile.tempdir = None
 
+# Tests run in two processes. Threads of BLAS and OpenMP on top would wait for each other by spinning.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # read when the library is loaded: nothing has loaded it yet
+
 # No test is timed: on a busy machine an example may take any time.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
