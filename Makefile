@@ -6,6 +6,8 @@ STAMP  := $(VENV)/.installed
 USABLE := $(VENV)/.usable
 DATA   ?= ../shared/data
 ENVIRONMENTS ?= .environments
+PART ?= all
+EVIDENCE ?= benchmarks/results/audit.jsonl
 export PYTHONWARNINGS ?= default
 
 .DEFAULT_GOAL := help
@@ -62,12 +64,21 @@ statistical: setup ## the whole statistical grids
 e2e: setup ## command line on real files
 	$(BIN)/python -m pytest tests/e2e
 
-audit: setup ## the whole audit grids, in two processes; the last line is the processor time
-	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/audit tests/statistical -n 2 --dist worksteal; code=$$?; times; exit $$code
+AUDIT_all := tests/audit tests/statistical
+AUDIT_statistical := tests/statistical
+AUDIT_replay := $(wildcard tests/audit/test_*_replay.py)
+AUDIT_claims := $(wildcard tests/audit/test_*_attack.py)
+AUDIT_mutants := tests/audit/test_auditor_mutants.py tests/audit/test_auditor_alarms.py
+AUDIT_recorder := tests/audit/test_auditor_recorder.py
+AUDIT_branches := tests/audit/test_auditor_branches.py
+WHOLE := ADUMBRA_FULL=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --evidence $(EVIDENCE) $(if $(K),-k "$(K)")
+
+audit: setup ## the whole audit grids, in two processes; PART=replay|claims|mutants|recorder|branches|statistical and K=words run a part, and what passed at this commit is not run again
+	$(WHOLE) $(AUDIT_$(PART)) -n 2 --dist worksteal
 
 crash: setup ## kill -9 at every fault point, the whole grid, on every database at hand; 200 workers of a cluster
-	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/e2e tests/property -k "ledger"
-	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/e2e/test_dask.py
+	$(WHOLE) tests/e2e tests/property -k "ledger"
+	$(WHOLE) tests/e2e/test_dask.py
 
 signatures: setup ## 10,000 forgeries, 1,000 roll-backs and forks, every right with every act, a log of 10^6 events
 	ADUMBRA_FULL=1 $(BIN)/python -m pytest tests/property/test_forgeries.py tests/e2e/test_witnessed_log.py tests/e2e/test_signed_release.py tests/unit/privacy/ledger/test_operators.py

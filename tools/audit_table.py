@@ -1,69 +1,51 @@
-"""Attack every claim and write the table of docs/explanation/audit.md.
+"""Write the table of docs/explanation/audit.md: what the last `make audit PART=claims` proved.
 
-python tools/audit_table.py                          all methods, a million runs on each table
-python tools/audit_table.py --method moments         one method: its rows are made anew, others stay
+python tools/audit_table.py            rows of claims that were attacked are made anew, others stay
 """
 
-import argparse
-import time
-from concurrent.futures import ProcessPoolExecutor
+import json
 from pathlib import Path
+from typing import Any
 
-from adumbra.audit.attack import Attack, attack
-from adumbra.audit.cases import METHODS, all_cases
+from adumbra.audit.cases import all_cases
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/explanation/audit.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE, EVIDENCE = ROOT / "docs/explanation/audit.md", ROOT / "benchmarks/results/audit.jsonl"
 EPSILONS = (1.0, 8.0)
 HEAD = "| claim | kind | proven of 1 | at 99 % | exact | proven of 8 | at 99 % | exact |"
 RULE = "| --- | --- | --- | --- | --- | --- | --- | --- |"
+Claim = dict[str, Any]
 
 
-def attack_one(task: tuple[str, float, int]) -> Attack:
-    """One claim, made anew in this process."""
-    name, epsilon, runs = task
-    cases = {case.name: case for case in all_cases(epsilon, method=name.split("/", 1)[0])}
-    return attack(cases[name], runs)
+def attacked() -> dict[str, list[Claim]]:
+    """Every claim of the evidence that was attacked at both epsilons."""
+    lines = EVIDENCE.read_text(encoding="utf-8").splitlines()
+    tests = [json.loads(line) for line in lines]
+    passed = [test for test in tests if test["outcome"] == "passed"]
+    claims = [value for test in passed for name, value in test["figures"] if name == "claim"]
+    found = {(one["name"], one["claimed"]): one for one in claims}
+    names = [name for name, epsilon in found if epsilon == EPSILONS[0] and (name, EPSILONS[1]) in found]
+    return {name: [found[name, epsilon] for epsilon in EPSILONS] for name in names}
 
 
-def line_of(found: list[Attack]) -> str:
+def line_of(found: list[Claim]) -> str:
     """One row: the same claim at both epsilons."""
-    kind = "Gaussian" if found[0].delta else "pure"
-    cells = [
-        f"{value:.3f}"
-        for one in found
-        for value in (one.epsilon_lower, one.epsilon_lower_99, one.exact_epsilon)
-    ]
-    return f"| `{found[0].case}` | {kind} | {' | '.join(cells)} |"
+    kind = "Gaussian" if found[0]["delta"] else "pure"
+    cells = [f"{one[name]:.3f}" for one in found for name in ("proven", "at_99", "exact")]
+    return f"| `{found[0]['name']}` | {kind} | {' | '.join(cells)} |"
 
 
 def main() -> None:
-    """Attack, print the new rows, and put them into the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--method", choices=list(METHODS))
-    parser.add_argument("--runs", type=int, default=1_000_000)
-    parser.add_argument("--processes", type=int, default=2)
-    asked = parser.parse_args()
-    names = [case.name for case in all_cases(1.0, method=asked.method)]
-    tasks = [(name, epsilon, asked.runs) for name in names for epsilon in EPSILONS]
-    before = time.perf_counter()
-    with ProcessPoolExecutor(asked.processes) as pool:
-        found = list(pool.map(attack_one, tasks))
-    rows = {name: line_of(found[2 * place : 2 * place + 2]) for place, name in enumerate(names)}
-    refuted = [one.case for one in found if one.violated]
-    print("\n".join([HEAD, RULE, *rows.values()]))
-    print(f"{len(found)} claims, {len(refuted)} refuted, {time.perf_counter() - before:.0f} s")
-    write(rows)
-
-
-def write(rows: dict[str, str]) -> None:
-    """Replace the page's table; rows of claims that were not attacked now stay as they are."""
+    """Replace the page's table."""
+    rows = {name: line_of(found) for name, found in attacked().items()}
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     start = next(place for place, line in enumerate(lines) if line.startswith("| claim | kind |"))
     end = next(place for place in range(start, len(lines)) if not lines[place].startswith("|"))
     known = {line.split("`")[1]: line for line in lines[start + 2 : end]} | rows
-    order = [case.name for case in all_cases(1.0)]
+    order = [case.name for case in all_cases(EPSILONS[0])]
     table = [HEAD, RULE, *(known[name] for name in order if name in known)]
     PAGE.write_text("\n".join([*lines[:start], *table, *lines[end:]]) + "\n", encoding="utf-8")
+    print(f"{len(rows)} rows of the evidence, {len(table) - 2} in the table, {len(order)} claims")
 
 
 if __name__ == "__main__":

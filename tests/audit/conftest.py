@@ -1,15 +1,11 @@
 """Sums up what an audit did: claims attacked, bugs caught, pairs replayed."""
 
-from collections import defaultdict
+from support.evidence import figures
 
 
-def pytest_terminal_summary(terminalreporter) -> None:
+def pytest_terminal_summary(terminalreporter, config) -> None:
     """One line per kind of test, from what the passed ones recorded."""
-    told = defaultdict(list)
-    for report in terminalreporter.getreports("passed"):
-        if report.when == "call":
-            for name, value in report.user_properties:
-                told[name].append(value)
+    told = figures(config, terminalreporter)
     lines = []
     if claims := told["claim"]:
         gauss = [one for one in claims if one["delta"] > 0]
@@ -27,6 +23,8 @@ def pytest_terminal_summary(terminalreporter) -> None:
             )
     if bugs := told["bug"]:
         lines.append(f"{len(bugs)} planted bugs, each caught by the check that is there for it")
+    if audits := told["audits"]:
+        lines.append(f"{sum(audits)} audits of one sound claim each: 0 false alarms")
     for name, taken, listed, refusals, _ in told["branches"]:
         lines.append(
             f"branches of {name}: {taken} taken by recorded releases, {listed} listed with a reason, "

@@ -46,7 +46,12 @@ def test_what_is_proven_stays_below_the_claim_and_near_it(case, record_property)
         if case.config.epsilon == 8.0 or RUNS >= 10**6:
             assert result.epsilon_lower >= 0.9 * result.epsilon_claimed
     known = {"name": case.name, "claimed": case.config.epsilon, "delta": case.config.delta, "runs": RUNS}
-    record_property("claim", {**known, "proven": result.epsilon_lower})
+    found = {
+        "proven": result.epsilon_lower,
+        "at_99": result.epsilon_lower_99,
+        "exact": result.exact_epsilon,
+    }
+    record_property("claim", {**known, **found})
     if case.config.epsilon == 8.0:  # an attack that proves nothing would say nothing
         assert result.epsilon_lower >= 0.1 * result.epsilon_claimed
 

@@ -1,0 +1,97 @@
+"""A long grid can be stopped and taken up: what passed at this commit is not run again."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import evidence
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = """
+import pytest
+from pathlib import Path
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_it(name, record_property):
+    assert not Path(__file__).with_name(name).exists()
+    record_property("figure", name)
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A repository of its own with two tests, one of which fails."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_it.py").write_text(TESTS)
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ("support.evidence",)\n')
+    (tmp_path / ".gitignore").write_text("tests/two\n__pycache__\n")
+    (tmp_path / "tests/two").touch()
+    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.setenv(name, "tester")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    commit(tmp_path)
+    return tmp_path
+
+
+def commit(project):
+    subprocess.run(["git", "add", "-A"], cwd=project, check=True)
+    subprocess.run(["git", "commit", "-qm", "x"], cwd=project, check=True)
+
+
+def run(project, **environment):
+    """pytest with evidence in a process of its own; returns what it said."""
+    code = (
+        "import sys, pytest, pathlib\n"
+        "from support import evidence\n"
+        f"right = evidence.stamp\n"
+        f"evidence.stamp = lambda: right(pathlib.Path({str(project)!r}))\n"
+        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--evidence', 'kept.jsonl', 'tests']))\n"
+    )
+    known = {**os.environ, "PYTHONPATH": str(ROOT / "tests"), "ADUMBRA_FULL": "1", **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, env=known, capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def outcomes(project):
+    known = evidence.read(project / "kept.jsonl")
+    return {name.split("[")[1][:-1]: one["outcome"] for name, one in known.items()}
+
+
+def test_what_passed_at_this_commit_is_not_run_again(project):
+    assert "1 failed, 1 passed" in run(project)
+    assert outcomes(project) == {"one": "passed", "two": "failed"}
+    (project / "tests/two").unlink()
+    assert "1 passed, 1 deselected" in run(project)  # the failed one alone
+    assert outcomes(project) == {"one": "passed", "two": "passed"}
+    kept = evidence.read(project / "kept.jsonl").values()
+    assert [one["figures"] for one in kept] == [[["figure", "one"]], [["figure", "two"]]]
+    assert len({one["commit"] for one in kept}) == 1
+    assert "2 tests passed, 0 failed" in run(project)
+
+
+def test_other_code_is_shown_anew(project):
+    (project / "tests/two").unlink()
+    run(project)
+    before = {one["commit"] for one in evidence.read(project / "kept.jsonl").values()}
+    (project / "notes.md").write_text("no code")
+    commit(project)
+    assert "2 deselected" in run(project)
+    with (project / "tests/test_it.py").open("a") as file:
+        file.write("# changed\n")
+    assert "2 passed" in run(project)
+    assert "2 passed" in run(project)  # nobody knows what a changed tree was
+    assert {one["commit"] for one in evidence.read(project / "kept.jsonl").values()} == {"changed"}
+    commit(project)
+    assert "2 passed" in run(project)
+    after = {one["commit"] for one in evidence.read(project / "kept.jsonl").values()}
+    assert after != before
+    assert "changed" not in after
+
+
+def test_the_small_grid_is_no_evidence(project):
+    assert "set ADUMBRA_FULL=1" in run(project, ADUMBRA_FULL="")
