@@ -19,6 +19,7 @@ import numpy as np
 
 from adumbra.errors import InvalidInput, require
 from adumbra.privacy.guarantee import PrivacyGuarantee
+from adumbra.release.card_rules import Check, compiled
 from adumbra.release.promise import FORMAT, promised
 
 NOT_PRIVATE = (
@@ -180,6 +181,11 @@ def card_schema() -> dict[str, Any]:
     return schema
 
 
+@cache
+def _keeps_schema() -> Check:
+    return compiled(card_schema())
+
+
 def require_about(about: object) -> None:
     """Refuse what no card can say of a release, by the names that it can."""
     known = sorted(card_schema()["properties"]["about"]["properties"])
@@ -190,7 +196,9 @@ def require_about(about: object) -> None:
 
 def card_faults(card: object) -> tuple[str, ...]:
     """Where the card breaks its JSON Schema: place and rule, never the offending (untrusted) value."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - a tenth of a second that plans need not pay
+    if _keeps_schema()(card):
+        return ()
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import, and only faults need it
 
     errors = Draft202012Validator(card_schema()).iter_errors(card)
     places = (

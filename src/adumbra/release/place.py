@@ -16,6 +16,7 @@ from adumbra.errors import InvalidInput, NoSpace, OutOfMemory, require, system_f
 from adumbra.release.promise import FORMATS
 
 LONGEST_ENTRY = "0" * 24  # an entry's id is shorter in any ledger that a disk can hold
+SMALL = 2**16  # bytes of a file of the kernel that is read
 OPEN_FOLDER = 0o755  # of what everybody may read, whatever the umask is
 
 
@@ -198,9 +199,15 @@ def _pages(field: int) -> int | None:
 def _lines(path: Path) -> list[str]:
     """The lines of a small file of the kernel; none if there is no such file."""
     try:
-        return path.read_text(encoding="ascii").splitlines()
+        handle = os.open(path, os.O_RDONLY)  # twice in each release, up to a dozen files
     except (OSError, ValueError):
         return []
+    try:
+        return os.read(handle, SMALL).decode("ascii").splitlines()
+    except (OSError, ValueError):
+        return []
+    finally:
+        os.close(handle)
 
 
 def _is_release(folder: Path) -> bool:
