@@ -37,6 +37,6 @@ settings.load_profile("untimed")
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays; to look through it for garbage takes a twentieth of a small release."""
+    """What is loaded by now stays; looking through it for garbage is a twentieth of a small release."""
     gc.collect()
     gc.freeze()

@@ -7,7 +7,7 @@ they do not know raises when the package's own schema is read, never at a card.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from typing import Any
 
 Check = Callable[[Any], bool]
@@ -39,7 +39,7 @@ NUMBERS: dict[str, Callable[[float, float], bool]] = {
     "exclusiveMinimum": lambda value, bound: value > bound,
     "exclusiveMaximum": lambda value, bound: value < bound,
 }
-SIZES: dict[str, tuple[type, Callable[[int, int], bool]]] = {
+SIZES: dict[str, tuple[type[Sized], Callable[[int, int], bool]]] = {
     "minItems": (list, lambda size, bound: size >= bound),
     "maxItems": (list, lambda size, bound: size <= bound),
     "maxLength": (str, lambda size, bound: size <= bound),
