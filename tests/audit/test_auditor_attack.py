@@ -21,12 +21,12 @@ from adumbra.relations import Neighbours
 from support.topk import full
 
 RUNS = full(100_000, 1_000_000)
-SMALL = all_cases(1.0)
-CASES = [case for epsilon in (1.0, 8.0) for case in all_cases(epsilon)]
+SMALL, LARGE = all_cases(1.0), all_cases(8.0)
+CASES = [*SMALL, *LARGE]
 if full(0, 1) == 0:  # the small grid: at 8 all rows and half of the persons, at 1 one of each method
-    persons = [case for case in all_cases(8.0) if case.schema.person is not None]
+    persons = [case for case in LARGE if case.schema.person is not None]
     persons = [case for place, case in enumerate(persons) if place % 2 == place // 2 % 2]
-    rows = [case for case in all_cases(8.0) if case.schema.person is None]
+    rows = [case for case in LARGE if case.schema.person is None]
     CASES = [*{case.method: case for case in reversed(SMALL)}.values(), *rows, *persons]
 
 

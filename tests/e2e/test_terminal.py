@@ -7,8 +7,10 @@ import pty
 import re
 import subprocess
 
+import pytest
+
 from adumbra.audit import cases
-from support.cli import COMMAND, in_process
+from support.cli import COMMAND, adumbra, in_process, installed
 
 
 def completed(words):
@@ -23,6 +25,18 @@ def completed(words):
 def test_the_shell_completes_commands():
     assert completed("adumbra eval") == ["evaluate"]
     assert completed("adumbra re") == ["release", "report"]
+
+
+@pytest.mark.parametrize(
+    "words", ["--version", "methods --json", "release", "verify none", "key fingerprint -"]
+)
+def test_a_forked_command_is_the_installed_one(words, tmp_path):
+    """Other tests may fork, and so be spared the start-up: code, words and faults are the same."""
+    forked, started = (run(*words.split(), cwd=tmp_path, stdin="x\n") for run in (adumbra, installed))
+    assert forked.args == started.args
+    assert (forked.returncode, forked.stdout, forked.stderr) == (
+        started.returncode, started.stdout, started.stderr,
+    )  # fmt: skip
 
 
 def test_an_audit_takes_another_seed(monkeypatch):

@@ -3,34 +3,30 @@
 import os
 import pty
 import subprocess
-import sys
-from pathlib import Path
 
 from typer.testing import CliRunner
 
 from adumbra.cli.main import app
 from adumbra.errors import AdumbraError
-
-COMMAND = Path(sys.executable).with_name("adumbra")
+from support.warm import COMMAND, cold, parent, warm
 
 
 def adumbra(*arguments, cwd=None, stdin=""):
-    """The finished process, with its text."""
-    command = [str(COMMAND), *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=300, check=False
-    )
+    """The finished process, with its text; it is forked from one that has loaded the package."""
+    return warm([str(COMMAND), *map(str, arguments)], cwd, stdin)
+
+
+def installed(*arguments, cwd=None, stdin=""):
+    """The same from the start, as at a shell."""
+    return cold([str(COMMAND), *map(str, arguments)], cwd, stdin)
 
 
 def at_terminal(*arguments, answer, cwd=None):
     """The same at a terminal, where a person types the answer; what is printed still goes to pipes."""
     person, terminal = pty.openpty()
     os.write(person, answer.encode())
-    command = [str(COMMAND), *map(str, arguments)]
     try:
-        return subprocess.run(
-            command, cwd=cwd, stdin=terminal, capture_output=True, text=True, timeout=60, check=False
-        )
+        return parent().run([str(COMMAND), *map(str, arguments)], cwd, terminal)
     finally:
         os.close(person)
         os.close(terminal)

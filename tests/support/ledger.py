@@ -87,7 +87,12 @@ class Server:
         return f"postgresql://adumbra@/postgres?host={self.root}&{options}"
 
     def _sql(self, statement: str) -> str:
-        return self._run("psql", "-h", str(self.root), "-U", "adumbra", "-qtAc", statement, "postgres")
+        import psycopg
+
+        address = f"host={self.root} user=adumbra dbname=postgres"
+        with psycopg.connect(address, autocommit=True) as connection:
+            done = connection.execute(statement)
+            return str(done.fetchone()[0]) if done.description else ""
 
     def _run(self, program: str, *arguments: str) -> str:
         command = [*self._as, str(self._bin / program), *arguments]

@@ -101,10 +101,9 @@ def table_of(schema: Schema, values: Array) -> object:
     columns: dict[str, pa.Array] = {}
     for column, cells in zip(schema.columns, values.T, strict=True):
         if column.kind is Kind.CATEGORY:
-            levels = [*column.categories, None]  # the category of its own is what cannot be read
-            columns[column.name] = pa.array(
-                [levels[code] for code in cells.astype(np.int64)], pa.string()
-            )
+            levels = pa.array([*column.categories, None], pa.string())  # the last: what cannot be read
+            codes = cells.astype(np.int64)
+            columns[column.name] = levels.take(pa.array(np.where(codes < 0, codes + len(levels), codes)))
         elif column.is_numeric:
             columns[column.name] = pa.array(cells, mask=cells > column.limits[1])  # above: kept missing
         else:

@@ -7,6 +7,7 @@ is the worst that a person can do (src/adumbra/statistics/persons.proof.md). All
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -163,8 +164,16 @@ def _differing(one: pa.Table, other: pa.Table) -> tuple[int, int]:
 
 def _owned(table: pa.Table, start: int, stop: int, rows: int) -> pa.Table:
     """Rows `start` to `stop` so many times over as one person's, all others as persons of their own."""
-    middle = [place for place in range(start, stop) for _ in range(rows)]
-    places = [*range(start), *middle, *range(stop, len(table))]
-    moved = [start <= place < stop for place in places]
-    names = ["moved" if is_moved else f"r{place}" for place, is_moved in zip(places, moved, strict=True)]
-    return table.take(pa.array(places, pa.int64())).append_column(IDS, pa.array(names, pa.string()))
+    places = np.concatenate(
+        [np.arange(start), np.arange(start, stop).repeat(rows), np.arange(stop, len(table))]
+    )
+    names = _row_names(len(table))
+    moved = pa.repeat("moved", (stop - start) * rows)
+    owners = pa.concat_arrays([names.slice(0, start), moved, names.slice(stop)])
+    return table.take(pa.array(places)).append_column(IDS, owners)
+
+
+@cache
+def _row_names(count: int) -> pa.Array:
+    """One id per row: a person of its own."""
+    return pa.array([f"r{place}" for place in range(count)], pa.string())
