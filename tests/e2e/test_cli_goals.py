@@ -52,6 +52,36 @@ def test_a_goal_chooses_and_says_why(schema, flags, words):
     assert words in done.stdout
 
 
+def test_one_cell_is_learned_from_laplace_rows_and_given_options_stay(schema):
+    cells = PLAIN.replace('"row"', '"element"').replace("replace-one", "one-element")
+    schema.write_text(cells)
+    plan = ["plan", "--schema", schema, "--epsilon", "1", "--goal", "classify"]
+    done = in_process(*plan)
+    assert "chosen    jl-laplace: learners that know the noise" in done.stdout
+    assert "The label c is randomised" in done.stdout
+    done = in_process(*plan, "-o", "label=public", "--delta", "1e-6")
+    assert "chosen    dppro: " in done.stdout
+    assert "The label c is released as it is" in done.stdout
+    words = " ".join(done.stdout.split())
+    assert "deviation of 1.41 where this has 4.22, without a delta" in words
+
+
+def test_a_table_of_truths_is_ranked_and_compared(schema):
+    truths = PLAIN.replace('label = "c"\n', "").replace(
+        '"number"\nlower = 0.0\nupper = 1.0', '"boolean"'
+    )
+    truths = truths.replace(
+        'kind = "category"\ncategories = ["a", "b"]', 'kind = "integer"\nlower = 0\nupper = 1'
+    )
+    schema.write_text(truths)
+    plan = ["plan", "--schema", schema, "--epsilon", "1", "-o", "k=3"]
+    assert (
+        "chosen    top-k: all columns are true or false" in in_process(*plan, "--goal", "top-k").stdout
+    )
+    done = in_process(*plan, "--compare", "--goal", "top-k")
+    assert "not compared" not in done.stdout
+
+
 def test_a_goal_that_the_method_or_schema_cannot_serve_is_refused(schema):
     done = in_process("plan", "--schema", schema, "--epsilon", "1", "--goal", "top-k")
     assert (done.returncode, "declare [items]" in done.stderr) == (2, True)

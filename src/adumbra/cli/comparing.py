@@ -117,10 +117,10 @@ def _planned(
     from adumbra import workflow
     from adumbra.cli.options import make_config
     from adumbra.mechanisms.methods import method_named
-    from adumbra.schema.schema import Kind
+    from adumbra.mechanisms.topk.config import is_truth
 
     takes, are_sets = method_named(name).data, schema.items is not None
-    are_truths = all(column.kind is Kind.BOOLEAN for column in schema.columns)
+    are_truths = all(is_truth(column) for column in schema.columns)
     fitting = ["item sets"] if are_sets else ["tables", *(["booleans"] if are_truths else [])]
     if not any(word in takes for word in fitting):
         raise InvalidInput(
@@ -146,6 +146,12 @@ def with_components(  # noqa: PLR0913 - a method and its budget, options and sch
         return options if own & {_field(one) for one in options} else [*options, "goal=clusters"]
     if not why or schema.patterns:
         return options
+    if goal == "classify" and name in ("dppro", "jl-laplace"):
+        from adumbra.mechanisms.goals import learning_options
+
+        given = {_field(one) for one in options}
+        added = learning_options(schema)
+        return [*options, *(f"{key}={value}" for key, value in added.items() if key not in given)]
     from adumbra.mechanisms.goals import best_components
     from adumbra.mechanisms.methods import method_named
 

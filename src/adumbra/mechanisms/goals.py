@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms.methods import method_named
+from adumbra.mechanisms.projection.rows import row_space
+from adumbra.mechanisms.topk.config import is_truth
 from adumbra.relations import Unit
 from adumbra.schema.schema import Column, Schema
 
@@ -30,7 +32,7 @@ class Goal(StrEnum):
 SERVED_BY: dict[Goal, tuple[str, ...]] = {  # the methods that can serve a goal at all
     Goal.DISTANCES: ("dppro", "jl-laplace"),
     Goal.CLUSTERS: ("ron-gauss", "moments", "pca", "dppro", "jl-laplace"),
-    Goal.CLASSIFY: ("moments", "lda", "ron-gauss"),
+    Goal.CLASSIFY: ("moments", "lda", "ron-gauss", "jl-laplace", "dppro"),
     Goal.REGRESS: ("ron-gauss", "moments", "pca"),
     Goal.ANSWERS: ("answers", "moments", "lda", "pca"),
     Goal.TOP_K: ("top-k",),
@@ -86,16 +88,35 @@ def best_components(method: str, epsilon: float, delta: float | None, schema: Sc
     return None if best is None else int(best)
 
 
+def learning_options(schema: Schema) -> dict[str, str]:
+    """What a projection needs so that classes can be learned from its rows.
+
+    Rows stay unprojected: a recipient places own rows without the matrix, and no column is mixed with
+    another. The label leaves randomised: whoever declares it public says so.
+    """
+    width = row_space(schema, None).width
+    return {"n_components": str(width), "family": "identity", "label": "randomised"}
+
+
 def _without_goal(schema: Schema) -> Choice:
     if schema.items is not None:
         return Choice("top-k", "rows are item sets, and no goal is given")
     return Choice("moments", "of tables it keeps most, and no goal is given")
 
 
-def _distances(_schema: Schema, delta: float | None) -> Choice:
+def _distances(schema: Schema, delta: float | None) -> Choice:
     if delta == 0:
         return Choice("jl-laplace", "distances need every row, and delta=0 needs Laplace noise")
-    return Choice("dppro", "distances need every row, and Gaussian noise is the smaller one")
+    if schema.unit is not Unit.ELEMENT:
+        return Choice("dppro", "distances need every row, and Gaussian noise is the smaller one")
+    return _of_cells(delta, "distances need every row")
+
+
+def _of_cells(delta: float | None, need: str) -> Choice:
+    """One cell is protected: its change has one length in L1 and in L2, so Laplace noise is smaller."""
+    if delta:
+        return Choice("dppro", f"{need}, and a delta is given; for one cell jl-laplace has less noise")
+    return Choice("jl-laplace", f"{need}, and for one cell Laplace noise is the smaller one")
 
 
 def _clusters(schema: Schema, delta: float | None) -> Choice:
@@ -106,10 +127,12 @@ def _clusters(schema: Schema, delta: float | None) -> Choice:
     return Choice("moments", "the table has categories, which ron-gauss reads as numbers")
 
 
-def _classify(schema: Schema, _delta: float | None) -> Choice:
+def _classify(schema: Schema, delta: float | None) -> Choice:
     label = _label(schema)
     remedy = "declare a label of classes in [table], or choose another goal"
     require(label is not None and not label.kind.has_bounds, f"goal=classify: there is none; {remedy}")
+    if schema.unit is Unit.ELEMENT:
+        return _of_cells(delta, "learners that know the noise learn from noisy rows")
     return Choice(
         "moments", "of the methods with classes none learned better on a table that we measured"
     )
@@ -134,8 +157,13 @@ def _answers(schema: Schema, _delta: float | None) -> Choice:
 
 
 def _top_k(schema: Schema, _delta: float | None) -> Choice:
-    require(schema.items is not None, "goal=top-k: rows are no item sets; declare [items] in the schema")
-    return Choice("top-k", "it is the method for item sets")
+    if schema.items is not None:
+        return Choice("top-k", "it is the method for item sets")
+    require(
+        all(is_truth(column) for column in _columns(schema)),
+        "goal=top-k: rows are no item sets; declare [items] in the schema, or boolean columns alone",
+    )
+    return Choice("top-k", "all columns are true or false: each is an item")
 
 
 def _columns(schema: Schema) -> list[Column]:

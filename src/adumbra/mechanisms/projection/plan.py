@@ -50,6 +50,7 @@ from adumbra.mechanisms.projection.rows import (
     size_of,
 )
 from adumbra.mechanisms.projection.sensitivity import (
+    laplace_notes,
     moves_notes,
     rescaled,
     unclipped_sensitivity,
@@ -197,7 +198,12 @@ def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts, size: Si
         purposes=(PURPOSE, *label_purposes(parts.label)),
         noise=(noise_entry(parts.noise, "gaussian"), *label_entries(parts.label)),
         expected=told.expected,
-        notes=(*moves_notes(space), *label_notes(schema, parts.label), *told.notes),
+        notes=(
+            *moves_notes(space),
+            *label_notes(schema, parts.label),
+            *laplace_notes(space, model, config.epsilon),
+            *told.notes,
+        ),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
         size=size,
     )

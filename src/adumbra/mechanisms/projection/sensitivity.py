@@ -15,8 +15,8 @@ import numpy as np
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms.projection.rows import RowSpace
 from adumbra.numerics import ROW_BITS
-from adumbra.postprocess.distances import NoiseLaw
-from adumbra.relations import Moved, Moves
+from adumbra.postprocess.distances import DistanceModel, NoiseLaw
+from adumbra.relations import Moved, Moves, Unit
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.move_sensitivity import (
     cell_move_sensitivity,
@@ -71,6 +71,19 @@ def _longest(family: str, width: int, k: int) -> float:
         return 1.0
     ratio = math.sqrt(width / k)
     return max(ratio, 1.0) if family == "haar" else 1.0 + ratio
+
+
+def laplace_notes(space: RowSpace, model: DistanceModel, epsilon: float) -> tuple[str, ...]:
+    """Where one cell moves: that Laplace noise would be the smaller one, if so."""
+    if space.unit is not Unit.ELEMENT:
+        return ()
+    ours = math.sqrt(model.noise.variance) * model.unit
+    theirs = math.sqrt(2.0) * unprojected(space).l1 / epsilon * model.unit
+    if theirs >= ours:
+        return ()
+    said = f"a standard deviation of {theirs:.3g} where this has {ours:.3g}, without a delta"
+    price = "Of an account that adds up mu it takes more"
+    return (f"For one cell Laplace noise is smaller: jl-laplace has {said}. {price}.",)
 
 
 def moves_notes(space: RowSpace) -> tuple[str, ...]:

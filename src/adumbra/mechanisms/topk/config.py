@@ -13,7 +13,7 @@ from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
 from adumbra.privacy.guarantee import PrivacyGuarantee, promise, require_budget
 from adumbra.relations import Neighbours, Reach, Unit
-from adumbra.schema.schema import Kind, Schema
+from adumbra.schema.schema import Column, Kind, Schema
 
 LONGEST = 256  # the longest length that is considered, unless another is asked for
 FINEST_SHARE = 2**28  # the largest k / epsilon and max_length / epsilon: noise stays within 2^40 units
@@ -69,7 +69,7 @@ class TopKConfig:
     epsilon: float = option(fields.EPSILON)
     delta: float = option(fields.DELTA, default=1e-6)
     algorithm: str = option(
-        "How the columns are chosen. auto: by a public rule of epsilon, k and the number of rows.",
+        "How the columns are chosen. auto: by a public rule of epsilon, k, rows and columns.",
         default=Algorithm.AUTO.value,
         choices=tuple(one.value for one in Algorithm),
     )
@@ -148,15 +148,17 @@ def idle_options(config: TopKConfig) -> dict[str, str]:
     return idle
 
 
+def is_truth(column: Column) -> bool:
+    """Whether a column says of each row that something is there or not."""
+    return column.kind is Kind.BOOLEAN or (
+        column.kind is Kind.INTEGER and (column.lower, column.upper) == (0, 1)
+    )
+
+
 def _require_truths(schema: Schema) -> None:
     """A table that is no item sets has columns that are true or false alone: each is an item."""
     schema.require_closed()
-    others = [
-        column.name
-        for column in schema.columns
-        if column.kind is not Kind.BOOLEAN
-        and not (column.kind is Kind.INTEGER and (column.lower, column.upper) == (0, 1))
-    ]
+    others = [column.name for column in schema.columns if not is_truth(column)]
     if others:
         rule = "is neither boolean nor an integer from 0 to 1, and top-k counts what is there or not"
         remedy = "declare item sets by [items], or a table of such columns alone"

@@ -60,7 +60,7 @@ def settle(config: TopKConfig, schema: Schema) -> Settled[TopKConfig, Parts]:
     names = read_names(schema)  # a fault in it is said before anything is paid
     budget = budget_of(config)
     planned = _plan(config, schema, guarantee, budget)
-    told = (*unused_guess(config, schema.rows), *choice_notes(asked, config))
+    told = (*unused_guess(config, schema.rows), *choice_notes(asked, config, schema))
     planned = replace(planned, notes=(*told, *planned.notes))
     parts = Parts(budget=budget, names=names)
     return Settled(config=config, schema=schema, plan=planned, parts=parts)
