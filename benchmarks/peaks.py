@@ -140,11 +140,16 @@ def settled(case):
     return method_named(case.method).settle(config, case.schema())
 
 
-def measure(case, folder):
-    """One release in this process; the peak is that of the process so far."""
+def laid_out(case, folder):
+    """A folder with rows, written by another process: the peak of this one is the release's."""
     place = Path(tempfile.mkdtemp(dir=folder))
     call = [sys.executable, __file__, "--write", json.dumps(asdict(case)), "--folder", str(place)]
     subprocess.run(call, check=True)
+    return place
+
+
+def measure(case, place):
+    """One release in this process of the rows in a folder; the peak is that of the process so far."""
     config, schema = case.make_config(), case.schema()
     with memory_ledger() as book:
         book.register(Population("p", schema.unit, schema.neighbours, 9.0, 1e-6))
@@ -180,7 +185,8 @@ def main():
         return
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         if given.one:
-            print(json.dumps(measure(Case(**json.loads(given.one)), Path(folder))))
+            case = Case(**json.loads(given.one))
+            print(json.dumps(measure(case, laid_out(case, folder))))
             return
         print(f"{os.cpu_count()} cores; MB; the plan's figure, what was measured, their ratio")
         for case in CASES["small"] + (CASES["large"] if given.which == "all" else []):

@@ -12,13 +12,18 @@ from adumbra.mechanisms.methods import METHODS
 PEAKS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
+from pathlib import Path
 import peaks
-print(json.dumps([peaks.measure(case, sys.argv[2]) for case in peaks.CASES["small"]]))
+folder = Path(sys.argv[2])
+print(json.dumps([peaks.measure(case, folder / case.method) for case in peaks.CASES["small"]]))
 """
 
 
 def test_no_estimate_is_below_what_was_measured(tmp_path):
     folder = str(peaks.__file__).rsplit("/", 1)[0]
+    for case in peaks.CASES["small"]:
+        (tmp_path / case.method).mkdir()
+        peaks.write_rows(case, tmp_path / case.method / "rows.parquet")
     done = subprocess.run(
         [sys.executable, "-c", PEAKS, folder, str(tmp_path)], capture_output=True, text=True, check=True
     )

@@ -257,8 +257,8 @@ class HistogramAnswers:
             remedy = PAIR_BY_CLASS if cells.cells == PAIR else NUMBERS_BY_CLASS
             raise Unsupported(
                 f"{shown(cells.name)} within a class of {shown(self.label)}: this release counts the "
-                "column over all rows only, and its second moments are of shortened rows, which tell no "
-                f"class from another without bias; {remedy}"
+                "column over all rows only, and its second moments are of clipped rows, which "
+                f"would bias a comparison of classes; {remedy}"
             )
         return self.tables[cells.name]
 

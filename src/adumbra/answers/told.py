@@ -36,7 +36,7 @@ STEPS = 8  # of the iteration from above: each step's end lies outside the next
 TINY = 1e-300
 BENT = 0.03  # from here on intervals of a fit are seen to cover more than they say
 NEAR_NOTE = (
-    "conservative: noise is a good part of what is asked, and the interval holds for what is told"
+    "conservative: noise is a large part of this, and the interval holds among answers that are given"
 )
 
 

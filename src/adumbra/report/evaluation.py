@@ -72,12 +72,12 @@ def _learned(facts: Mapping[str, Any]) -> Iterator[Line]:
     if facts["classify"] is not None:
         target = short(facts["classify"]["target"], 24)
         for model, found in facts["classify"]["models"].items():
-            title = f"{model} learns {target}: area under the curve"
+            title = f"{model}, predicting {target}: area under the curve"
             yield title, "1 is best, 0.5 is a guess", [one["auc"] for one in found]
     if facts["regress"] is not None:
         target = short(facts["regress"]["target"], 24)
         for model, found in facts["regress"]["models"].items():
-            yield f"{model} learns {target}: R²", "1 is best, 0 is the mean", found
+            yield f"{model}, predicting {target}: R²", "1 is best, 0 is the mean", found
     title = f"distance to {facts['clusters']['clusters']} centres found, over that to real centres"
     yield title, "1 is best", facts["clusters"]["ratios"]
 

@@ -49,7 +49,7 @@ def _advantage(name: str, meaning: str, value: float | None, error: float | None
         return Score(name, meaning, "–", "0", "not run")
     limit = LOUD * error
     if limit >= 1.0:  # no advantage can be above 1
-        few = "too few trials to tell: even a certain attack would not stand out of chance"
+        few = "too few trials: even a certain attack could not be distinguished from chance"
         return Score(name, meaning, f"{value:+.2f}".replace("-", "−"), "0", few)
     reading = "stands out of chance: look closer" if value > limit else "no better than chance"
     shown = f"{value:+.2f} ± {2 * error:.2f}".replace("-", "−")

@@ -85,7 +85,7 @@ def test_readings_name_their_line_and_own_up_to_too_few_trials():
     density, shadow, attribute, nearest = scores(FACTS)
     assert density.reading == "no better than chance (the line is drawn at +0.09)"
     assert density.score == "+0.03 ± 0.06"
-    assert shadow.reading.startswith("too few trials to tell")
+    assert shadow.reading.startswith("too few trials")
     assert shadow.score == "+0.00"
     assert attribute.reading == "stands out of chance: look closer (the line is drawn at +0.09)"
     assert "0.80" in nearest.reading

@@ -172,15 +172,15 @@ def _pair_notes(decided: Design, noise: PlanNoise) -> list[str]:
     if not decided.is_refined:
         return ["Dependence of columns is that of a normal law: pair tables would follow noise here."]
     moved = (
-        "Single values of drawn rows are moved until the rows show the pair tables that the noisy "
-        "correlations tell of, as far as their noise allows; this costs no budget. A cell of a pair "
-        f"table is known to about {noise.pair:.2g} rows of {decided.rows:,} before that."
+        "Single values of drawn rows are changed until the rows have the pair tables that the noisy "
+        "correlations imply, as far as their noise allows; this costs no budget. Before that, a cell of "
+        f"a pair table is known to about {noise.pair:.2g} rows of {decided.rows:,}."
     )
     none = "No joint tables are measured: at this budget, or with so many columns,"
     if decided.chosen is None or noise.chosen is None:
         return [
             moved,
-            f"{none} their noise would cost more than they tell (table_share asks for them).",
+            f"{none} their noise would outweigh what they add (set table_share to measure them anyway).",
         ]
     measured = (
         f"Up to {decided.chosen.tables} joint tables of two or three columns, those that the rows show "

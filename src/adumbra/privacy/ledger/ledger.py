@@ -193,7 +193,7 @@ class Ledger(Operated):
             with self._store.read() as connection:
                 state = State(accounts.load(connection, entry_id)["state"])
         except (InvalidInput, LedgerError):
-            return f"entry={entry_id}: stays charged; `adumbra ledger show` tells where it stands"
+            return f"entry={entry_id}: stays charged; `adumbra ledger show` prints its state"
         return f"entry={entry_id}: is {state} and stays charged; {REMEDY[state]}"
 
     def verify(

@@ -253,5 +253,5 @@ def test_where_an_entry_stands_is_told_even_if_the_ledger_cannot_be_asked(ledger
     entry = reserve(ledger)
     remedy = "nothing was drawn yet; `adumbra ledger void` returns its charge"
     assert ledger.standing(entry) == f"entry={entry}: is reserved and stays charged; {remedy}"
-    unknown = "entry=other: stays charged; `adumbra ledger show` tells where it stands"
+    unknown = "entry=other: stays charged; `adumbra ledger show` prints its state"
     assert ledger.standing("other") == unknown
