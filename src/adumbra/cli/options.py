@@ -275,6 +275,7 @@ def undeclared(data: str, schema: "Schema") -> Unread:
 
     known = {*schema.names, *(one.name for one in schema.derived)}
     known |= set() if schema.items is None else {schema.items.column}
+    known |= set() if schema.person is None else {schema.person.column}  # read, and never released
     described = fields_by(data, schema)
     files = [fields for where, fields in described if not where.endswith(".dat'")]
     if is_csv(data) and schema.header is not True:

@@ -30,6 +30,17 @@ from adumbra.privacy.ledger.values import (
 )
 from adumbra.relations import Unit, relation_of
 
+# Statements of every release, built once: to put one together takes longer than to run it.
+_ENTRY = select(entries).where(entries.c.id == bindparam("entry"))
+_POPULATION = select(populations).where(populations.c.name == bindparam("wanted"))
+_GUARDED = (
+    update(populations)
+    .where(populations.c.name == bindparam("of"))
+    .where(populations.c.spent + bindparam("units") <= populations.c.cap)
+    .values(spent=populations.c.spent + bindparam("units"))
+    .returning(populations.c.spent)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -56,11 +67,7 @@ def lineage(connection: Connection, name: str) -> list[Account]:
     found: list[Account] = []
     wanted: str | None = name
     while wanted is not None:
-        row = (
-            connection.execute(select(populations).where(populations.c.name == wanted))
-            .mappings()
-            .first()
-        )
+        row = connection.execute(_POPULATION, {"wanted": wanted}).mappings().first()
         if row is None:
             raise InvalidInput(
                 f"population={wanted}: not registered; run `adumbra ledger register {wanted}`"
@@ -173,13 +180,7 @@ def _pay(connection: Connection, name: str, units: int) -> bool:
     """Add to `spent` if, and only if, the cap allows it: one guarded statement."""
     if units > MAX_UNITS:
         return False
-    guarded = (
-        update(populations)
-        .where(populations.c.name == name, populations.c.spent + units <= populations.c.cap)
-        .values(spent=populations.c.spent + units)
-        .returning(populations.c.spent)
-    )
-    return connection.execute(guarded).first() is not None
+    return connection.execute(_GUARDED, {"of": name, "units": units}).first() is not None
 
 
 def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetRefused:
@@ -359,9 +360,6 @@ def quote(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> tup
             )
         )
     return tuple(found)
-
-
-_ENTRY = select(entries).where(entries.c.id == bindparam("entry"))  # built once: asked at every step
 
 
 def load(connection: Connection, entry: str) -> RowMapping:

@@ -37,6 +37,7 @@ GENESIS = "0" * 64
 # Built once: SQLAlchemy takes longer to put a statement together than SQLite to run it.
 _LOCKED_HEADS = select(heads).order_by(heads.c.log).with_for_update()
 ROLL = "roll:"  # in front of the names of such rows of `keys`
+_PUBLIC_HEAD = select(heads).where(heads.c.log == "public")
 _APPEND = insert(events)
 _ROLL = select(keys).where((keys.c.name.like("roll:%")) | keys.c.name.in_(("ledger", "public_key")))
 _ENROLMENTS = select(keys.c.value).where(keys.c.name.like("roll:%"))
@@ -132,7 +133,7 @@ def sees_part_of_keys(connection: Connection, known: Mapping[str, str]) -> bool:
 
 def read_head(connection: Connection) -> LedgerHead:
     """The signed end of the public chain."""
-    row = connection.execute(select(heads).where(heads.c.log == "public")).one()
+    row = connection.execute(_PUBLIC_HEAD).one()
     roll = read_roll(connection)
     head = LedgerHead(
         ledger=roll.ledger,

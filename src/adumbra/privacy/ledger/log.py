@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from adumbra.attestation.loghead import NOTICES, LogHead, Proof, PublishedHead, WholeLog
 from adumbra.attestation.merkle import Tree
@@ -20,13 +20,15 @@ from adumbra.privacy.ledger.model import charges, events
 from adumbra.privacy.ledger.values import State
 
 EVALUATED = '%"kind":"evaluate"%'  # in the canonical body of an event
+_BODIES = select(events.c.body).where(events.c.log == "public").order_by(events.c.sequence)
+_NOTED = _BODIES.where(events.c.body.like(EVALUATED))
+_FAMILY = select(charges.c.entry).where(charges.c.population.in_(bindparam("names", expanding=True)))
 MOST_EARLIER = 256  # proofs from earlier heads in one head file: the latest releases
 
 
 def bodies(connection: Connection) -> list[str]:
     """The bodies of the public events, as they were hashed."""
-    query = select(events.c.body).where(events.c.log == "public").order_by(events.c.sequence)
-    return [row.body for row in connection.execute(query)]
+    return [row.body for row in connection.execute(_BODIES)]
 
 
 def _tree(texts: Iterable[str]) -> Tree:
@@ -119,10 +121,8 @@ def note_evaluation(chain: Chain, noted: Iterable[str]) -> None:
 def evaluated(connection: Connection, population: str) -> tuple[str, ...]:
     """Entries of this population, of those above it and of their children that were evaluated."""
     names = [account.population.name for account in lineage(connection, population)]
-    query = select(charges.c.entry).where(charges.c.population.in_(names))
-    family = {row.entry for row in connection.execute(query)}
-    noted = select(events.c.body).where(events.c.log == "public", events.c.body.like(EVALUATED))
-    found = [json.loads(row.body) for row in connection.execute(noted.order_by(events.c.sequence))]
+    family = {row.entry for row in connection.execute(_FAMILY, {"names": names})}
+    found = [json.loads(row.body) for row in connection.execute(_NOTED)]
     # The pattern narrows the reading; the kind decides.
     own = (event["entry"] for event in found if event["kind"] == "evaluate")
     return tuple(dict.fromkeys(entry for entry in own if entry in family))

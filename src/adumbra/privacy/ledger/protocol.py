@@ -36,6 +36,16 @@ if TYPE_CHECKING:
     from adumbra.privacy.ledger.store import Store
 
 
+_ENTER = insert(entries)
+_CHARGE = insert(charges)
+_RETARGETS = (
+    select(events.c.body)
+    .where(events.c.log == "private")
+    .where(events.c.body.contains('"kind":"retarget"', autoescape=True))  # canonical: one spelling
+    .order_by(events.c.sequence)
+)
+
+
 def reserve(
     chain: Chain,
     population: str,
@@ -58,21 +68,11 @@ def reserve(
     }
     chain.act("reserve", public, {"source_pin": source_pin})
     crash_points.checkpoint("reserve: chained, not committed")
-    chain.connection.execute(
-        insert(entries).values(
-            id=entry,
-            sequence=sequence,
-            population=population,
-            state=str(State.RESERVED),
-            guarantee=canonical(terms).decode(),
-            source_pin=source_pin,
-            digest="",
-            staged="",
-            target="",
-        )
-    )
+    row = {"id": entry, "sequence": sequence, "population": population, "state": str(State.RESERVED)}
+    row |= {"guarantee": canonical(terms).decode(), "source_pin": source_pin}
+    chain.connection.execute(_ENTER, {**row, "digest": "", "staged": "", "target": ""})
     rows = [{"entry": entry, "population": name, "units": units} for name, units in paid.items()]
-    chain.connection.execute(insert(charges), rows)
+    chain.connection.execute(_CHARGE, rows)
     return entry
 
 
@@ -112,9 +112,7 @@ def retarget(chain: Chain, entry: str, target: Path) -> None:
 def moved(connection: Connection) -> dict[str, list[str]]:
     """The further places of every entry that has any, in the order of their recording."""
     found: dict[str, list[str]] = {}
-    marked = events.c.body.contains('"kind":"retarget"', autoescape=True)  # canonical: one spelling
-    query = select(events.c.body).where(events.c.log == "private", marked).order_by(events.c.sequence)
-    for row in connection.execute(query):
+    for row in connection.execute(_RETARGETS):
         event = json.loads(row.body)
         if event["kind"] == "retarget":
             found.setdefault(event["entry"], []).append(event["target"])
