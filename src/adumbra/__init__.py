@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adumbra.answers.estimate import Estimate
     from adumbra.attestation.signers import new_key, open_key
     from adumbra.attestation.trust import Trust
+    from adumbra.data.person_sizes import rows_per_person
     from adumbra.data.sql import SqlQuery
     from adumbra.engine.local import LocalEngine
     from adumbra.errors import (
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from adumbra.mechanisms.answers import AnswersConfig
     from adumbra.mechanisms.base import Plan
     from adumbra.mechanisms.bounds import BoundsConfig
-    from adumbra.mechanisms.bounds.filling import fill_schema
+    from adumbra.mechanisms.bounds.filling import fill_schema, persons_within
     from adumbra.mechanisms.lda import LDAConfig
     from adumbra.mechanisms.moments import MomentsConfig
     from adumbra.mechanisms.pca import PCAConfig
@@ -122,10 +123,12 @@ _HOMES = {
     "new_key": "adumbra.attestation.signers",
     "open_key": "adumbra.attestation.signers",
     "open_ledger": "adumbra.privacy.ledger",
+    "persons_within": "adumbra.mechanisms.bounds.filling",
     "plan": "adumbra.workflow",
     "prepare": "adumbra.workflow",
     "release": "adumbra.workflow",
     "resume": "adumbra.release.resuming",
+    "rows_per_person": "adumbra.data.person_sizes",
     "sample": "adumbra.mechanisms.sampling",
     "verify": "adumbra.release.storage",
 }
@@ -191,10 +194,12 @@ __all__ = [
     "new_key",
     "open_key",
     "open_ledger",
+    "persons_within",
     "plan",
     "prepare",
     "release",
     "resume",
+    "rows_per_person",
     "sample",
     "verify",
 ]

@@ -10,6 +10,7 @@ import pytest
 from support import evidence
 
 ROOT = Path(__file__).resolve().parents[2]
+NAME = "test_it.py"
 TESTS = """
 import pytest
 from pathlib import Path
@@ -25,7 +26,7 @@ def test_it(name, record_property):
 def project(tmp_path, monkeypatch):
     """A repository of its own with two tests, one of which fails."""
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests/test_it.py").write_text(TESTS)
+    (tmp_path / "tests" / NAME).write_text(TESTS)
     (tmp_path / "conftest.py").write_text('pytest_plugins = ("support.evidence",)\n')
     (tmp_path / ".gitignore").write_text("tests/two\n__pycache__\n")
     (tmp_path / "tests/two").touch()
@@ -78,10 +79,10 @@ def test_other_code_is_shown_anew(project):
     (project / "tests/two").unlink()
     run(project)
     before = {one["commit"] for one in evidence.read(project / "kept.jsonl").values()}
-    (project / "notes.md").write_text("no code")
+    (project / "notes.txt").write_text("no code")
     commit(project)
     assert "2 deselected" in run(project)
-    with (project / "tests/test_it.py").open("a") as file:
+    with (project / "tests" / NAME).open("a") as file:
         file.write("# changed\n")
     assert "2 passed" in run(project)
     assert "2 passed" in run(project)  # nobody knows what a changed tree was

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adumbra.cli.counting import RowsPerPerson, counted, counting, show_within
 from adumbra.cli.engines import (
     EngineFlags,
     EngineName,
@@ -176,6 +177,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
         typer.Option("--data", help="The data; only column names and a public row count are read."),
     ] = None,
     header: Header = False,
+    rows_per_person: RowsPerPerson = False,
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -196,6 +198,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
         require_new_file("figure", figure, force=force)
     declared = read_schema(schema, header=header)
     known = declared if data is None else WatchedSource(open_source(data, declared)).schema
+    if rows_per_person:
+        known, method = counting(known, method, goal)
     name, why = comparing.chosen_method(method, goal, known, delta)
     if compare or len(budgets) > 1 or figure is not None:
         names = comparing.compared_names(goal) if compare else [name]
@@ -210,7 +214,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
             name, budgets[0], delta, option or [], known, why=why, goal=goal
         )
         planned = workflow.plan(make_config(name, budgets[0], delta, options), known)
-    unread = None if data is None else undeclared(data, known)
+    unread = None if data is None or rows_per_person else undeclared(data, known)
     if json:
         facts = {**plan_facts(planned), **({} if unread is None else unread.facts())}
         facts |= {"chosen": why} if why else {}
@@ -234,6 +238,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
     delta: Delta = None,
     option: Options = None,
     header: Header = False,
+    rows_per_person: RowsPerPerson = False,
     engine: EngineName = "local",
     scheduler: Scheduler = None,
     workers: Workers = None,
@@ -268,6 +273,9 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
 
     said = make_about(about or [])
     declared = read_schema(schema, header=header)
+    table: object = data
+    if rows_per_person:
+        table, declared, method = counted(data, declared, method, goal)
     name, why = chosen_method(method, goal, declared, delta)
     with spelled_as_options(name):
         options = with_components(name, epsilon, delta, option or [], declared, why=why, goal=goal)
@@ -284,7 +292,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
         running = held.enter_context(open_engine(asked, out))
         with spelled_as_options(name):
             prepared = workflow.prepare(
-                data,
+                table,
                 config,
                 schema=declared,
                 ledger=ledger if operator is None else held.enter_context(operated(ledger, operator)),
@@ -305,7 +313,8 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
         quotes = prepared.quote
         if prepared.before_dp != before_dp:  # the ledger knows of an evaluation
             typer.echo(f"before    {prepared.before_dp} (--before-dp says it otherwise)", err=json)
-        say_notes(undeclared(data, prepared.settled.schema), json=json)
+        if not rows_per_person:
+            say_notes(undeclared(data, prepared.settled.schema), json=json)
         if not (json and yes):
             show_price(quotes, _gaussian_quote(prepared, quotes[0].delta, name, options), err=json)
         if not yes:
@@ -314,6 +323,8 @@ def release(  # noqa: PLR0913, PLR0917 - one argument a flag
             running.progress = report
             made = prepared.commit()
     show_release(made, out, json=json, quotes=quotes)
+    if rows_per_person and not json:
+        show_within(made)
 
 
 def _gaussian_quote(

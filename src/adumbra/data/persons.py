@@ -19,6 +19,7 @@ from typing import Protocol, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.columns import fill_column
@@ -295,13 +296,25 @@ class PersonSource:
         spec, schema = _spec(self.schema), self.schema
         columns = list(schema.names) if schema.items is None else [schema.items.column]
         for piece in self._source.named_pieces([*columns, spec.column]):
-            ids = read_ids(piece.column(spec.column), self._reading)
+            words, is_used = self._owned(piece)
             lengths, values = _content(piece, schema)
-            words = np.where(ids.is_there[:, None], ids.words, np.array(_NOBODY))
             rows = PersonRows(words, marks_of(words, lengths, values), lengths, values)
-            if spec.no_person == NoPerson.DROP and not ids.is_there.all():
-                rows = rows.take(np.flatnonzero(ids.is_there))
-            yield rows
+            yield rows if is_used.all() else rows.take(np.flatnonzero(is_used))
+
+    def owners(self) -> Iterator[Words]:
+        """The ids of all rows, piece by piece, without those that the schema drops."""
+        spec, items = _spec(self.schema), self.schema.items
+        names = [spec.column] if items is None else [items.column, spec.column]
+        for piece in self._source.named_pieces(names):
+            words, is_used = self._owned(piece)
+            yield words[is_used]
+
+    def _owned(self, piece: pa.RecordBatch) -> tuple[Words, NDArray[np.bool_]]:
+        """Whose rows these are, and which of them count."""
+        spec = _spec(self.schema)
+        ids = read_ids(piece.column(spec.column), self._reading)
+        words = np.where(ids.is_there[:, None], ids.words, np.array(_NOBODY))
+        return words, ids.is_there | (spec.no_person != NoPerson.DROP)
 
     def _batch(self, place: int, rows: PersonRows, weight: int) -> Batch | SetBatch:
         """A block without its ids."""

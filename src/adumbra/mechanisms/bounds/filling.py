@@ -5,8 +5,11 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
+from adumbra.data.person_sizes import ROWS, STEPS, level_names
 from adumbra.errors import InvalidInput, require
-from adumbra.mechanisms.bounds.plan import METHOD
+from adumbra.mechanisms.bounds.plan import COUNTS, METHOD
 from adumbra.mechanisms.bounds.release import FOUND
 from adumbra.relations import Unit
 from adumbra.release.artifact import Release
@@ -54,6 +57,29 @@ def fill_schema(schema: Schema, release: Release) -> Schema:
     digest = sha256(canonical(card)).hexdigest()[:NAMED]
     source = f"bought: release {digest}, {card['guarantee']['sentence']}"
     return filled(expanded, found, source)
+
+
+def persons_within(release: Release) -> dict[int, float]:
+    """The part of persons with at most m rows, by m, from a release of `rows_per_person`.
+
+    Parameters
+    ----------
+    release : what `load` gives of a release of that table by the method bounds
+
+    Returns
+    -------
+    For each step m of the public grid the noisy part, which never falls; the card has the noise.
+
+    Raises
+    ------
+    InvalidInput, if the release is of anything else.
+    """
+    counted = [(column.name, column.categories) for column in release.schema.columns]
+    fits = release.card["method"]["name"] == METHOD and counted == [(ROWS, level_names())]
+    require(fits, "release: holds no rows per person; release what `rows_per_person` gives by bounds")
+    held = np.maximum(release.arrays[COUNTS], 0.0)
+    shares = np.cumsum(held)[:-1] / max(float(held.sum()), 1.0)
+    return dict(zip(STEPS, shares.tolist(), strict=True))
 
 
 def filled(schema: Schema, found: Mapping[str, Any], source: str) -> Schema:
