@@ -5,11 +5,14 @@ import csv
 import itertools
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from adumbra.data import csv_records
+from adumbra.data.csv import file_records
 from adumbra.data.csv_header import read_header, read_rows
 from adumbra.data.csv_records import checked, split_records
 from adumbra.data.lines import read_chunks, read_lines
@@ -133,6 +136,18 @@ def split(path, size, longest):
     return b"".join(part.data for part in parts), before, malformed
 
 
+def read_in_place(path, size):
+    """The same of the way that reads into one piece of memory."""
+    header = read_header(path)
+    data, malformed, before = [], [], 0
+    for found in file_records(path, header, size):
+        part = checked(found, header.layout)
+        data.append(bytes(part.data))
+        malformed += [before + int(place) for place in part.malformed]
+        before += part.count
+    return b"".join(data), before, malformed
+
+
 @settings(max_examples=300, deadline=None)
 @given(BYTES, st.integers(1, 30), st.integers(1, 60), st.sampled_from([b"\n", b"\r\n"]))
 @example(b'1,"aaaa""",2\n3,"b"\n', 3, 2, b"\n")
@@ -145,6 +160,8 @@ def test_records_do_not_depend_on_the_sizes_of_reads(body, size, longest, end):
     path = write(data)
     found = split(path, size, longest)
     assert found == split(path, 2**20, longest)
+    with patch.object(csv_records, "LONGEST_FIELD", longest):
+        assert read_in_place(path, size) == found
     reference = reference_records(data, longest)[1:]
     wrong = [i for i, record in enumerate(reference) if record is None or len(record) != 2]
     assert found[1:] == (len(reference), wrong)

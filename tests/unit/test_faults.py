@@ -87,10 +87,10 @@ def test_data_that_can_no_longer_be_read_is_not_named_as_the_release(ledger, tmp
     path.write_text(",".join(SCHEMA.names) + "\n" + "0,0,0\n" * 50)
     right = csv.file_records
 
-    def failing(where, header):
+    def failing(where, header, *size):
         if ledger.show("people")[0].entries:
             raise PermissionError(errno.EACCES, PRIVATE)
-        return right(where, header)
+        return right(where, header, *size)
 
     monkeypatch.setattr(csv, "file_records", failing)
     with pytest.raises(InvalidInput, match="data: cannot be read any more") as caught:

@@ -9,6 +9,7 @@ and converts, but sees well-formed records only.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from adumbra.data.csv_header import Header, read_rows, table_header
-from adumbra.data.csv_records import Layout, Records, checked, split_records
+from adumbra.data.csv_header import Header, read_rows, rest_of_rows, table_header
+from adumbra.data.csv_numbers import plain_table, uses_loop
+from adumbra.data.csv_records import Layout, Records, checked, plain_records, split_records
 from adumbra.data.files import PieceSource, match_columns, pin_files, require_rows
-from adumbra.data.lines import READ_BYTES
+from adumbra.data.lines import MARK, READ_BYTES, is_utf8
 from adumbra.schema.schema import Schema
 
+COUNT_BYTES = 2**20  # read at once where records are only counted
 
-def parse_records(records: Records, layout: Layout, numbers: dict[int, bool]) -> pa.Table:
-    """Chosen fields (by place; is it a number) as float64 or bytes, null in malformed records."""
+
+def parse_records(
+    records: Records, layout: Layout, numbers: dict[int, bool], *, loop: bool = False
+) -> pa.Table:
+    """Chosen fields (by place; is it a number) as float64 or bytes, null in malformed records.
+
+    With `loop` plain numbers are read by a compiled loop, in the same bits.
+    """
+    table = plain_table(records, layout, numbers) if loop else None
+    if table is not None:
+        return table
     names = {
         str(place): pa.float64() if is_number else pa.binary() for place, is_number in numbers.items()
     }
@@ -52,10 +64,11 @@ def _converted(records: Records, layout: Layout, types: dict[str, pa.DataType]) 
     return table if table.num_rows == records.count else None
 
 
-def _convert(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
+def _convert(data: bytes | memoryview, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
     """Tokenise and convert with pyarrow, as one block."""
-    # The blank record ahead keeps a byte order mark inside the data what it is: data.
-    whole = layout.blank + data
+    # A blank record ahead keeps a byte order mark inside the data what it is: data.
+    ahead = data[: len(MARK)] == MARK
+    whole = layout.blank + bytes(data) if ahead else data
     table = pa_csv.read_csv(
         pa.BufferReader(whole),
         pa_csv.ReadOptions(
@@ -68,7 +81,7 @@ def _convert(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.T
             column_types=types, include_columns=list(types), strings_can_be_null=False, check_utf8=False
         ),
     )
-    return table.slice(1)
+    return table.slice(1) if ahead else table
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +115,27 @@ class CsvSource(PieceSource):
     def _pieces(self, names: tuple[str, ...], skip: int) -> Iterator[pa.RecordBatch]:
         """Converted records from global row `skip` on."""
         numeric = {column.name for column in self.schema.columns if column.kind.reads_numbers}
+        loop = uses_loop(sum(path.stat().st_size for path in self.paths))
         for path in self.paths:
             header = table_header(path, self.schema)
             chosen = {header.names.index(name): name for name in names}
             numbers = {place: name in numeric for place, name in chosen.items()}
             for records in file_records(path, header):
                 if skip < records.count:
-                    table = parse_records(records, header.layout, numbers).slice(skip)
+                    table = parse_records(records, header.layout, numbers, loop=loop).slice(skip)
                     named = [chosen[int(place)] for place in table.column_names]
                     yield from table.rename_columns(named).to_batches()
                 skip = max(skip - records.count, 0)
 
 
-def file_records(path: Path, header: Header) -> Iterator[Records]:
-    """All records of a file after its header."""
-    return split_records(read_rows(path, header, READ_BYTES), header.layout)
+def file_records(path: Path, header: Header, size: int = READ_BYTES) -> Iterator[Records]:
+    """All records of a file after its header; what is handed out may be overwritten by the next step."""
+    if not is_utf8(path, header.encoding):
+        yield from split_records(read_rows(path, header, size), header.layout)
+        return
+    with path.open("rb", buffering=0) as file:
+        file.seek(header.size)
+        yield from plain_records(file, header.layout, size, partial(rest_of_rows, file, size))
 
 
 def open_csv(paths: tuple[Path, ...], schema: Schema) -> CsvSource:
@@ -129,5 +148,9 @@ def open_csv(paths: tuple[Path, ...], schema: Schema) -> CsvSource:
         return CsvSource(paths, schema)
     # Counting looks for line ends, quotes and delimiters only.
     headers = ((path, table_header(path, schema)) for path in paths)
-    counts = (records.count for path, header in headers for records in file_records(path, header))
+    counts = (
+        records.count
+        for path, header in headers
+        for records in file_records(path, header, COUNT_BYTES)
+    )
     return CsvSource(paths, schema, require_rows(schema, sum(counts)))

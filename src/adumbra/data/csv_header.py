@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adumbra.data.csv_records import Layout
-from adumbra.data.lines import MARK, open_text
+from adumbra.data.lines import MARK, TextFile, open_text
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import Schema
 
@@ -130,13 +130,19 @@ def _require_text(foreign: str | None, where: str) -> None:
 
 def read_rows(path: Path, header: Header, size: int) -> Iterator[bytes]:
     """All that follows the header, in pieces; CR LF, in quotes too, is LF, and any other CR a blank."""
-    held = b""
     with open_text(path, header.encoding) as file:
         file.seek(header.size)
-        while piece := file.read(size):
-            chunk = held + piece
-            held = b"\r" if chunk.endswith(b"\r") else b""  # it may be followed by LF
-            chunk = chunk.removesuffix(b"\r")
-            yield chunk.replace(b"\r\n", b"\n").replace(b"\r", b" ") if b"\r" in chunk else chunk
+        yield from rest_of_rows(file, size)
+
+
+def rest_of_rows(file: TextFile, size: int, first: bytes = b"") -> Iterator[bytes]:
+    """The same of what stands first and of all that is left of a file."""
+    held, piece = b"", first or file.read(size)
+    while piece:
+        chunk = held + piece
+        held = b"\r" if chunk.endswith(b"\r") else b""  # it may be followed by LF
+        chunk = chunk.removesuffix(b"\r")
+        yield chunk.replace(b"\r\n", b"\n").replace(b"\r", b" ") if b"\r" in chunk else chunk
+        piece = file.read(size)
     if held:
         yield b" "

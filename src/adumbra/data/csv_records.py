@@ -7,8 +7,9 @@ bytes are not held. What comes out does not depend on the sizes of reads.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import numpy as np
 
@@ -18,6 +19,7 @@ LONGEST_FIELD = 2**20  # bytes, quotes included
 LONGEST_RECORD = 2**27  # of all fields together, so that a table of many columns has shorter ones
 UNREAD = b"\xff"  # in the place of a longer field: no UTF-8, so it is no number and no category
 _NEWLINE = 10
+_SLICE = 2**18  # bytes that are looked through at once: what is found of them stays in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Records:
     parses them sees for nothing.
     """
 
-    data: bytes = field(repr=False)
+    data: bytes | memoryview = field(repr=False)
     count: int
     malformed: Ints = field(repr=False)
     is_checked: bool = True
@@ -83,7 +85,7 @@ def split_records(
         data = held + chunk
         used, quoted = _whole_records(data, patterns)
         if used:
-            yield _records(data[:used], quoted, patterns, layout, limit)
+            yield _records(data, used, quoted, patterns, layout, limit)
         held = data[used:]
         if len(held) > limit:
             held = _shortened(held, patterns, layout, limit)
@@ -92,7 +94,35 @@ def split_records(
         used, quoted = _whole_records(data, patterns)
         if used < len(data):  # a quote that nothing closes: all that is left is its record
             data = data[:used] + layout.unreadable
-        yield _records(data, quoted, patterns, layout, limit)
+        yield _records(data, len(data), quoted, patterns, layout, limit)
+
+
+def plain_records(
+    file: BinaryIO, layout: Layout, size: int, rest: Callable[[bytes], Iterable[bytes]]
+) -> Iterator[Records]:
+    """The records of a file, as `split_records` cuts them, read into one piece of memory.
+
+    What is handed out is overwritten by the next step. From the first block on in which there is a
+    quote, a CR, a blank line or a long record, all is cut by `split_records`: of `rest`, which gets what
+    was read and not cut yet.
+    """
+    limit = layout.longest
+    block = bytearray(size + limit)
+    view, held = memoryview(block), 0
+    while layout.fields > 1 and (found := file.readinto(view[held : held + size])):  # type: ignore[attr-defined]
+        end = held + found
+        if block.find(b'"', held, end) >= 0 or block.find(b"\r", held, end) >= 0:
+            held = end
+            break
+        last = block.rfind(b"\n", held, end) + 1
+        sizes = np.diff(_line_ends(view[:last]), prepend=0)
+        if not len(sizes) or int(sizes.min()) == 1 or max(int(sizes.max()) - 1, end - last) > limit:
+            held = end
+            break
+        yield Records(view[:last], len(sizes), np.empty(0, np.int64), is_checked=False)
+        held = end - last
+        view[:held] = view[last:end]
+    yield from split_records(rest(bytes(view[:held])), layout)
 
 
 def _whole_records(data: bytes, patterns: _Patterns) -> tuple[int, list[tuple[int, int]]]:
@@ -138,19 +168,32 @@ def checked(records: Records, layout: Layout) -> Records:
     """The same records, those with too few or too many fields replaced."""
     if records.is_checked:
         return records
-    return _counted(records.data, [], _Patterns(layout), layout, len(records.data))
+    return _counted(bytes(records.data), [], _Patterns(layout), layout, len(records.data))
 
 
-def _records(
-    data: bytes, quoted: list[tuple[int, int]], patterns: _Patterns, layout: Layout, limit: int
+def _records(  # noqa: PLR0913, PLR0917 - a text, how much of it, and how it is cut
+    data: bytes,
+    used: int,
+    quoted: list[tuple[int, int]],
+    patterns: _Patterns,
+    layout: Layout,
+    limit: int,
 ) -> Records:
     """Records as they are where only their numbers of fields are open; else what `_counted` gives."""
     if not quoted and layout.fields > 1:
-        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE)
-        sizes = np.diff(ends, prepend=-1)
-        if len(ends) and int(sizes.min()) > 1 and int(sizes.max()) <= limit + 1:
-            return Records(data, len(ends), np.empty(0, np.int64), is_checked=False)
-    return _counted(data, quoted, patterns, layout, limit)
+        text = memoryview(data)[:used]  # no copy
+        sizes = np.diff(_line_ends(text), prepend=0)
+        if len(sizes) and int(sizes.min()) > 1 and int(sizes.max()) <= limit + 1:
+            return Records(text, len(sizes), np.empty(0, np.int64), is_checked=False)
+    return _counted(data[:used], quoted, patterns, layout, limit)
+
+
+def _line_ends(data: bytes | memoryview) -> Ints:
+    """Where each line ends: the place after its LF."""
+    view = np.frombuffer(data, np.uint8)
+    starts = range(0, len(view), _SLICE)
+    found = [np.flatnonzero(view[start : start + _SLICE] == _NEWLINE) + (start + 1) for start in starts]
+    return np.concatenate([np.empty(0, np.int64), *found])
 
 
 def _counted(
@@ -158,7 +201,7 @@ def _counted(
 ) -> Records:
     """Drop blank lines that are no records; put a blank record in the place of every malformed one."""
     view = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(view == _NEWLINE) + 1
+    ends = _line_ends(data)
     signs = np.flatnonzero(view == layout.delimiter[0])
     commas = np.searchsorted(signs, ends)
     if quoted:

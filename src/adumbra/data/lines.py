@@ -37,11 +37,16 @@ class TextFile(Protocol):
     ) -> None: ...
 
 
+def is_utf8(path: Path, encoding: str | None) -> bool:
+    """Whether the bytes of a file are the text."""
+    return path.suffix.lower() != ".gz" and encoding in (None, "utf-8")
+
+
 def open_text(path: Path, encoding: str | None = None) -> TextFile:
     """The file as UTF-8 bytes, unpacked."""
-    is_packed = path.suffix.lower() == ".gz"
-    if not is_packed and encoding in (None, "utf-8"):
+    if is_utf8(path, encoding):
         return path.open("rb")
+    is_packed = path.suffix.lower() == ".gz"
     return _Recoded(path, None if encoding == "utf-8" else encoding, is_packed=is_packed)
 
 
