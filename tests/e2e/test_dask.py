@@ -5,6 +5,7 @@ import json
 import os
 import pickle  # noqa: TID251 - how Dask sends a task to its scheduler
 import random  # noqa: TID251 - which worker is killed when; no released value
+import sys
 import threading
 import time
 import urllib.error
@@ -166,12 +167,14 @@ def soon_back(tmp_path):
     forked = {"distributed.worker.multiprocessing-method": "forkserver"}
     with pytest.MonkeyPatch.context() as environment, dask.config.set(forked):
         environment.setenv("ADUMBRA_NOISE", "numpy")
-        get_mp_context().set_forkserver_preload([
-            "distributed",
-            "adumbra.engine.orders",
-            "adumbra.data.split",
-            "adumbra.mechanisms.methods",
-        ])
+        get_mp_context().set_forkserver_preload(
+            [
+                "distributed",
+                "adumbra.engine.orders",
+                "adumbra.data.split",
+                "adumbra.mechanisms.methods",
+            ]
+        )
         parts = tmp_path / "parts"
         parts.mkdir()
         with two_workers(parts) as engine:
@@ -209,7 +212,9 @@ def test_killed_workers_change_no_byte(soon_back, tmp_path, ledger, monkeypatch)
         ad.MomentsConfig(epsilon=0.1, delta=1e-6, synthetic_rows=100),
     )
     local = LocalEngine()
-    right = [published(path, local, tmp_path / f"local-{i}", ledger, one) for i, one in enumerate(methods)]
+    right = [
+        published(path, local, tmp_path / f"local-{i}", ledger, one) for i, one in enumerate(methods)
+    ]
     stop, killed, rounds = threading.Event(), [], 0
     engine, start = another(soon_back, orders=4), time.monotonic()
     assert published(path, engine, tmp_path / "calm", ledger, methods[0]) == right[0]
@@ -226,7 +231,7 @@ def test_killed_workers_change_no_byte(soon_back, tmp_path, ledger, monkeypatch)
         thread.join()
     assert len(killed) == KILLS
     assert not list(soon_back.parts.iterdir())  # no part is left behind
-    print(f"{len(killed)} workers killed, {rounds} releases, all the local engine's bytes")
+    sys.stdout.write(f"{len(killed)} workers killed, {rounds} releases: the local engine's bytes\n")
 
 
 class Onlooker(SchedulerPlugin):

@@ -41,7 +41,9 @@ def same(texts):
 
 
 def test_the_table_of_powers():
-    for q, (high, low) in zip(range(LEAST_POWER, MOST_POWER + 1), powers_of_five().tolist(), strict=True):
+    for q, (high, low) in zip(
+        range(LEAST_POWER, MOST_POWER + 1), powers_of_five().tolist(), strict=True
+    ):
         value = Fraction((high << 64) + low)
         ratio = value / (Fraction(5) ** q)
         power = ratio.numerator.bit_length() - ratio.denominator.bit_length()
@@ -90,9 +92,9 @@ def test_numbers_of_any_bits(word, digits, power):
 
 
 PLAIN = [b"0", b"-0.0", b"1.5", b"-12", b"007", b"3e4", b"0.1"]
-OTHERS = [b"", b" 1", b"1 ", b"+1", b".5", b"5.", b"-", b"1e", b"1e+", b"e5", b"nan", b"inf", b"NA", b"x",
-          b"1_0", b"1..2", b"--1", b"1e61", b"1e-61", b"1e99999", b"12345678901234567890", b"1.2.3",
-          b"0.12345678901234567891", b"\xff", b"1\x00", b"0x10", b"1;2"]  # fmt: skip
+OTHERS = [b"", b" 1", b"1 ", b"+1", b".5", b"5.", b"-", b"1e", b"1e+", b"e5", b"nan", b"inf", b"NA",
+          b"x", b"1_0", b"1..2", b"--1", b"1e61", b"1e-61", b"1e99999", b"12345678901234567890",
+          b"1.2.3", b"0.12345678901234567891", b"\xff", b"1\x00", b"0x10", b"1;2"]  # fmt: skip
 
 
 @pytest.mark.parametrize("other", OTHERS)

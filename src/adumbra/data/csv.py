@@ -149,8 +149,6 @@ def open_csv(paths: tuple[Path, ...], schema: Schema) -> CsvSource:
     # Counting looks for line ends, quotes and delimiters only.
     headers = ((path, table_header(path, schema)) for path in paths)
     counts = (
-        records.count
-        for path, header in headers
-        for records in file_records(path, header, COUNT_BYTES)
+        records.count for path, header in headers for records in file_records(path, header, COUNT_BYTES)
     )
     return CsvSource(paths, schema, require_rows(schema, sum(counts)))

@@ -1,6 +1,6 @@
-"""Plain numbers out of CSV text as one loop, for numba; `csv_numbers` says what is plain, and why exact.
+"""Plain numbers out of CSV text as one loop, for numba; `csv_numbers` says what is plain.
 
-All of it stands in this one file, for numba's cache on disk looks at the file of the outermost loop only.
+All of it stands in this file, for numba's cache on disk looks at that of the outermost loop only.
 """
 
 import numpy as np

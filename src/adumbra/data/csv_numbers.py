@@ -5,8 +5,8 @@ A text is plain if every record has the right number of fields and every chosen 
 same, for the value is the float64 nearest to the decimal (Eisel and Lemire, with 128 bits of a power of
 five); anything else is left, whole, to the usual way.
 
-Reference   Lemire: Number parsing at a gigabyte per second, SPE 51(8), 2021; Mushtak, Lemire: Fast number
-            parsing without fallback, SPE 53(6), 2023 (why no case is left in doubt).
+Reference   Lemire: Number parsing at a gigabyte per second, SPE 51(8), 2021; Mushtak, Lemire: Fast
+            number parsing without fallback, SPE 53(6), 2023 (why no case is left in doubt).
 """
 
 import importlib.util
@@ -61,7 +61,7 @@ def plain_table(records: Records, layout: Layout, places: Mapping[int, bool]) ->
 
 @lru_cache(maxsize=1)
 def powers_of_five() -> Words:
-    """128 leading bits of 5^q in two words; the reciprocals down to q = -27 are rounded up, as proven."""
+    """128 leading bits of 5^q in two words; reciprocals down to q = -27 are rounded up, as proven."""
     found = []
     for q in range(LEAST_POWER, MOST_POWER + 1):
         power = 5 ** abs(q)

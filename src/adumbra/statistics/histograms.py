@@ -9,6 +9,7 @@ Proof       histograms.proof.md, of `cell_rows`, `Histograms` and `histogram_sen
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from adumbra.numerics import Array, Ints, sqrt_upper
 from adumbra.relations import Neighbours
 from adumbra.statistics.base import Sensitivity
 
-_EVEN_CELLS, _EVEN = 8, 1e-9  # fewer inner cells, or less even ones, are searched
+_EVEN_EDGES, _EVEN = 9, 1e-9  # fewer edges, or less even ones (in steps), are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +37,65 @@ def cell_rows(codes: Ints, cells: tuple[int, ...]) -> CellRows:
     )
     sizes = np.asarray(cells, np.int64)
     starts = np.cumsum(sizes) - sizes
-    inside = (codes >= 0) & (codes < sizes)
+    inside = codes.view(np.uint64) < sizes.view(np.uint64)  # a negative one is huge
     places = codes + starts
     return CellRows(places.ravel(order="K") if inside.all() else places[inside], len(cells))
 
 
 def cut(values: Array, edges: Array) -> Ints:
     """The cell of each value: edges[c] <= x < edges[c + 1]; what lies outside goes to the ends."""
-    inner = edges[1:-1]
-    steps = np.diff(inner[1:-1])
-    if len(steps) < _EVEN_CELLS or np.ptp(steps) > _EVEN * steps[0]:
+    ruler, inner = _ruler(edges.tobytes()), edges[1:-1]
+    if ruler is None:
         return np.asarray(np.searchsorted(inner, values, side="right"), np.int64)
-    # Even cells: arithmetic finds the place but for one, and comparisons put that right.
-    guess = np.floor((values - inner[1]) / steps.mean()) + 2.0
-    places = np.fmin(np.fmax(guess, 0.0), float(len(inner))).astype(np.int64)  # NaN: 0
-    fence = np.concatenate(([-np.inf], inner, [np.nan]))  # nothing is at or beyond NaN
-    places += values >= fence[places + 1]
-    places -= values < fence[places]
-    return np.asarray(places, np.int64)
+    steps = values - ruler.low
+    steps *= ruler.per_step
+    np.clip(steps, -0.5, ruler.count - 0.5, out=steps)
+    distance = np.rint(steps)
+    distance -= steps
+    np.abs(distance, out=distance)
+    steps += 1.0 + ruler.first
+    near = None
+    if not distance.min(initial=1.0) > ruler.doubt:  # true for NaN, too, which no cast may see
+        near = np.flatnonzero(~(distance > ruler.doubt))
+        steps[near] = 0.0
+    places: Ints = steps.astype(np.int64)
+    if ruler.first:
+        places += values >= inner[-1]
+        places -= values < inner[0]
+    if near is not None:
+        places[near] = np.searchsorted(inner, values[near], side="right")
+    return places
+
+
+@dataclass(frozen=True, slots=True)
+class _Ruler:
+    """Even edges: which step a value has reached follows from arithmetic, unless it is next to an edge.
+
+    f(x) = (x - low) * per_step never falls as x grows, whatever the roundings, and f(edge k) is within
+    `doubt` of k. So f(x) above k + doubt says that x is not below edge k, and f(x) below k - doubt that
+    it is.
+    """
+
+    low: float
+    per_step: float
+    count: int  # of even edges
+    first: int  # the inner edge that is the first of them: 0, or 1 where both ends stand apart
+    doubt: float
+
+
+@lru_cache(maxsize=4096)
+def _ruler(edges: bytes) -> _Ruler | None:
+    """How to place values by arithmetic; None: they are searched."""
+    inner = np.frombuffer(edges)[1:-1]
+    for first in (0, 1):
+        even = inner[first : len(inner) - first]
+        if len(even) < _EVEN_EDGES or not even[-1] > even[0]:
+            break
+        low, per_step = float(even[0]), (len(even) - 1) / float(even[-1] - even[0])
+        off = float(np.max(np.abs((even - low) * per_step - np.arange(len(even)))))
+        if off < _EVEN:
+            return _Ruler(low, per_step, len(even), first, max(off, _EVEN))
+    return None
 
 
 def histogram_sensitivity(columns: int, neighbours: Neighbours) -> Sensitivity:

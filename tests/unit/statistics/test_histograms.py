@@ -40,6 +40,29 @@ def test_even_cells_are_found_as_by_a_search(lower, upper):
     assert 0 <= found[-1] < len(edges) - 1
 
 
+@pytest.mark.parametrize(
+    "edges",
+    [
+        number_edges(-4.0, 300.0, 16, is_integer=True, is_fine=False),  # the ends stand apart
+        number_edges(0.0, 300.0, 32, is_integer=False, is_fine=True),  # uneven
+        np.arange(-3.5, 40.5),
+        np.linspace(-1e-3, 1e300, 40),
+        np.linspace(1.0, 1.0 + 2.0**-48, 20),  # steps of a few float64 numbers
+        np.full(20, 2.0),
+        np.geomspace(1e-3, 7.0, 70),
+    ],
+)
+def test_cells_of_any_edges_are_found_as_by_a_search(edges):
+    rng = np.random.default_rng(2)
+    near = [np.nextafter(edges, way) for way in (-np.inf, np.inf)]
+    spread = rng.uniform(edges[0] - 3.0, edges[-1] + 3.0, 5000)
+    values = np.concatenate(
+        [edges, *near, spread, np.rint(spread), [-np.inf, np.inf], edges[0] + np.arange(9)]
+    )
+    assert np.array_equal(cut(values, edges), np.searchsorted(edges[1:-1], values, side="right"))
+    assert cut(values[:0], edges).shape == (0,)
+
+
 def test_sensitivities_by_relation():
     replace = histogram_sensitivity(8, Neighbours.REPLACE_ONE)
     add = histogram_sensitivity(8, Neighbours.ADD_REMOVE)

@@ -23,7 +23,7 @@ from adumbra.relations import Unit
 from adumbra.schema.schema import Schema
 
 METHOD = "ron-gauss"
-KEPT = 256 * 2**20  # bytes of projected rows that are held (sums.KEPT_BYTES)
+KEPT = 400 * 2**20  # bytes of projected rows that are held (sums.KEPT_BYTES)
 MATRICES = 5  # copies of the projection while it is drawn: normal numbers, their QR, units, floats
 COLUMNS_SHARE = 0.3  # of the budget for the mean of all columns, as in the paper ...
 DIRECTIONS_SHARE = 0.05  # ... or of the p directions alone, whose noise is smaller by about sqrt(p/m)
@@ -151,7 +151,8 @@ def _size(config: RONGaussConfig, space: Space) -> Size:
     entries, matrix = width + groups * side * side, width * space.components
     summing = sizes.reading(schema.width, read, 2 * width) + sizes.totals(entries)
     projected = 4 * space.components * read  # kept for the second sums, if they fit
-    summing += projected if projected <= KEPT else 0 if schema.rows is not None else KEPT
+    is_kept = projected <= KEPT
+    summing += projected if is_kept else 0 if schema.rows is not None else KEPT
     is_whole = config.output == "columns"
     released = width if is_whole else space.components
     drawing = sizes.decoded(released, schema.width if is_whole else 0, sizes.at_once(rows, width))
@@ -161,7 +162,8 @@ def _size(config: RONGaussConfig, space: Space) -> Size:
         if is_whole
         else sizes.FLOAT * rows * (released + 1) + sizes.CHUNK_BYTES * released
     )
-    work = Work(passes=2, products=2 * matrix + side * side, drawn=rows * released)
+    passes = 1 if is_kept or not space.private_centring else 2
+    work = Work(passes=passes, products=passes * matrix + side * side, drawn=rows * released)
     return Size(
         memory=sizes.PROCESS + sizes.FLOAT * MATRICES * matrix + max(summing, drawing),
         output=table

@@ -7,7 +7,9 @@ workers of a cluster, the source is read again; where both ways are open they gi
 Proof       release.proof.md, of `draw_moments`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +17,9 @@ from numpy.typing import NDArray
 from adumbra.data.batch import Batch
 from adumbra.data.bounds import BoundedRows, augment, bound_rows, project, with_constant
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import Source
+from adumbra.data.sources import Source, SourceView
 from adumbra.engine.base import Engine
+from adumbra.errors import require
 from adumbra.mechanisms.projection.rows import EXACT_EXPONENT
 from adumbra.mechanisms.ron_gauss.scales import (
     Scales,
@@ -35,7 +38,7 @@ from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.class_sums import CountedSum, SpreadRows
 from adumbra.statistics.moments import symmetric, upper_triangle
 
-KEPT_BYTES = 256 * 2**20  # projected rows held between the two statistics; else rows are read again
+KEPT_BYTES = 400 * 2**20  # projected rows held between the two statistics; else rows are read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,32 @@ class Projected:
     values: NDArray[np.float32]  # in units of the row norm, not clipped
     labels: Ints | None
     targets: Array | None
+    weight: int = 1  # as of a batch
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory."""
         return sum(part.nbytes for part in (self.values, self.labels, self.targets) if part is not None)
+
+    def slice(self, first: int, last: int) -> "Projected":
+        """The block itself: it is a noise block, which no engine cuts."""
+        require(first == 0 and last == len(self), f"rows {first} to {last}: a kept block is whole")
+        return self
+
+
+class KeptRows(SourceView):
+    """The projected rows of a source, for an engine: they were kept in row order."""
+
+    def __init__(self, source: Source, kept: list[Projected]) -> None:
+        super().__init__(source)
+        self._kept = kept
+
+    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:  # noqa: ARG002
+        """All noise blocks, whatever is asked."""
+        return iter(cast("list[Batch]", self._kept))
 
 
 def draw_moments(
@@ -64,17 +88,14 @@ def draw_moments(
         total, kept = _first_pass(source, reader, engine)
         noisy = _noisy(total, "mean", settled, grant)
         centre = centre_of(space, noisy, settled.deviation("mean"), public)
-    if kept is None:
+    rows = source if kept is None else KeptRows(source, kept)
 
-        def prepare(batch: Batch) -> BoundedRows:
-            return reader.second(batch, centre)
+    def prepare(batch: Batch | Projected) -> BoundedRows:
+        if isinstance(batch, Projected):
+            return reader.centred(batch, centre)
+        return reader.second(batch, centre)
 
-        exact = engine.fold(source, prepare, statistic, stage="second moments")
-    else:
-        summed = statistic.zero()
-        for block in kept:
-            summed = statistic.add(summed, reader.centred(block, centre))
-        exact = Lattice(summed, statistic.exponent)
+    exact = engine.fold(rows, prepare, statistic, stage="second moments")  # type: ignore[type-var]
     if not settled.isometric:
         return Released(
             centre=centre, noisy_gram=_noisy(exact, "gram", settled, grant), public_rows=public

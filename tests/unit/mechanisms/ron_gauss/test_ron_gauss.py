@@ -208,16 +208,26 @@ def exact_noise(value, purpose, settled, _grant, _weights=None):
 def test_kept_rows_and_read_rows_give_the_same_release(mode, monkeypatch):
     monkeypatch.setattr(sums, "_noisy", exact_noise)
     config = RONGaussConfig(epsilon=8.0, delta=1e-6, mode=mode, n_components=4)
-    read = []
-    counting = LocalEngine(progress=lambda stage, done, _total: done or read.append(stage))
+    read, again = [], sums._Reader.second
+    monkeypatch.setattr(sums._Reader, "second", lambda *x: read.append(limit) or again(*x))
+    shown = []
+    counting = LocalEngine(progress=lambda stage, done, _total: done or shown.append(stage))
     arrays = []
     for limit in (sums.KEPT_BYTES, 0):
         monkeypatch.setattr(sums, "KEPT_BYTES", limit)
         declared = schema(MODES[mode])
         arrays.append(run(config, declared, counting)[1].arrays)
-    assert read == ["private mean", "private mean", "second moments"]
+    assert shown == 2 * ["private mean", "second moments"]
+    assert set(read) == {0}  # rows that were kept are not read again
     for name in arrays[0]:
         assert np.array_equal(arrays[0][name], arrays[1][name])
+
+
+def test_a_kept_block_is_never_cut():
+    block = sums.Projected(np.zeros((3, 2), np.float32), None, None)
+    assert block.slice(0, 3) is block
+    with pytest.raises(InvalidInput, match="a kept block is whole"):
+        block.slice(0, 2)
 
 
 def test_without_noise_the_moments_are_those_of_the_rows(monkeypatch):
