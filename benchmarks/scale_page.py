@@ -44,15 +44,21 @@ def planned(method, config, rows, columns):
 def ratio_row(line):
     ours, wanted = line["ours"], line["target"]
     at_once = f"{ours['cpu'] / ours['wall']:.2f}" if "wall" in ours else ""
+    is_local, theirs = line.get("engine") == "local", line["theirs"]
+    main = f"{ours['main'] / ours['cpu']:.0%}" if is_local and "main" in ours else ""
+    net = ""
+    if line.get("engine") == "dask" and "started" in ours:
+        left = (one["cpu"] - one["started"] for one in (ours, theirs))
+        net = f" ({next(left) / next(left):.2f})"
     worker = f"{ours['worker_mb']:.0f}" if line.get("engine") == "dask" else ""
     plan = ["", ""]
-    if line.get("engine") == "local":
+    if is_local:
         size = planned(line["method"], line["config"], line["rows"], line["columns"])
         plan = [f"{size.seconds:.1f}", f"{size.memory / 1e6:.0f}"]
     return (
         f"| {line['name']} | {line.get('reference', 'numpy normal').replace('_', ' ')} "
-        f"| {ours['cpu']:.2f} | {line['theirs']['cpu']:.2f} | **{line['ratio']:.2f}** | {wanted} "
-        f"| {at_once} | {ours.get('peak_mb', 0):.0f} | {worker} | {plan[0]} | {plan[1]} "
+        f"| {ours['cpu']:.2f} | {theirs['cpu']:.2f} | **{line['ratio']:.2f}**{net} | {wanted} "
+        f"| {at_once} | {main} | {ours.get('peak_mb', 0):.0f} | {worker} | {plan[0]} | {plan[1]} "
         f"| {line['load']:.1f} |"
     )
 
@@ -110,15 +116,19 @@ the same run on the same files: CPU seconds, one BLAS thread. This page is writt
 `python benchmarks/scale.py page` from `benchmarks/results/scale.jsonl`. The machine had two cores and
 was shared with other work (*load*: processes that wanted them). So CPU seconds are more than on a quiet
 machine, *use* (CPU over wall time) is the part of two cores that was had, and wall times say
-nothing. *plan* is what the plan of the same release says.
+nothing. *main* is the share of CPU on the main thread: the rest runs beside it, so that with two cores
+to itself a release cannot have a *use* above 1 / *main*. *plan* is what the plan of the same release
+says.
 
-| release | reference | CPU s | its CPU s | ratio | want | use | MB | worker | plan s | plan MB | load |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+| release | reference | CPU s | its CPU s | ratio | want | use | main | MB | worker | plan s | plan MB \
+| load |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 TAIL = """
 *rows*: read, multiply by a matrix of 20 columns, add normal noise, write. *project*: read, project to
-50 directions, their Gram. *three reads*: read into matrices three times and sum. *gram*: read and
-multiply X'X. *polars*: scan the CSV files and sum. *local*: the same release by the local engine; the
-Dask engine has two worker processes of one thread each, and their start is counted. *MB* is the peak of
+as many directions as the release, their Gram. *three reads*: read into matrices three times and sum.
+*gram*: read and multiply X'X. *polars*: scan the CSV files and sum. *local*: the same release by the local engine; the
+Dask engine has two worker processes of one thread each, and their start is counted (in brackets the
+ratio without the CPU of imports and of workers that start, on both sides). *MB* is the peak of
 the process that releases, of a Dask release the driver; *worker* that of its largest worker. A peak of
 475 MB or less may be that of the process which made the rows and started the release: an upper bound."""
 MEMORY = """
