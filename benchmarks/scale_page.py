@@ -126,11 +126,12 @@ says.
 TAIL = """
 *rows*: read, multiply by a matrix of 20 columns, add normal noise, write. *project*: read, project to
 as many directions as the release, their Gram. *three reads*: read into matrices three times and sum.
-*gram*: read and multiply X'X. *polars*: scan the CSV files and sum. *local*: the same release by the local engine; the
-Dask engine has two worker processes of one thread each, and their start is counted (in brackets the
-ratio without the CPU of imports and of workers that start, on both sides). *MB* is the peak of
-the process that releases, of a Dask release the driver; *worker* that of its largest worker. A peak of
-475 MB or less may be that of the process which made the rows and started the release: an upper bound."""
+*gram*: read and multiply X'X. *polars*: scan the CSV files and sum. *local*: the same release by the
+local engine; the Dask engine has two worker processes of one thread each, and their start is counted
+(in brackets the ratio without the CPU of imports and of workers that start, on both sides). *MB* is the
+peak of the process that releases, of a Dask release the driver; *worker* that of its largest worker. A
+peak of 475 MB or less may be that of the process which made the rows and started the release: an upper
+bound."""
 MEMORY = """
 ## Many rows
 
