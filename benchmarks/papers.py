@@ -1,6 +1,7 @@
 """Every table and figure of a paper that data allow, beside what the paper printed (`make papers`).
 
     python benchmarks/papers.py PAPER --data FOLDER [--draws 5] [--only "Table 1"] [--set my.toml]
+                                [--environments FOLDER]      # for comparators of peers' packages
     python benchmarks/papers.py --page         # write docs/benchmarks/papers.md from what is stored
 
 PAPER: dppro, jl, ron-gauss, top-k, components or all. Each cell is one JSON line in
@@ -16,7 +17,7 @@ import warnings
 from pathlib import Path
 
 from comparison import facts
-from replication import components, dppro, jl, papers_page, ron_gauss, topk
+from replication import components, dppro, jl, papers_page, peer_comparators, ron_gauss, topk
 from replication.cells import Store
 from replication.sets import all_sets
 
@@ -47,8 +48,9 @@ def measure(paper, sets, store, given):
             continue
         drawn, seen = 0, []
         for cell in cells_of(experiment, sets):
-            drawn += store.add(paper.name, cell, given.draws, keep=given.keep)
             seen.append(cell)
+            if not cell.needs or given.environments is not None:
+                drawn += store.add(paper.name, cell, given.draws, keep=given.keep)
         store.forget(paper.name, seen)
         print(f"{paper.name}, {experiment.item}: {drawn} cells drawn", file=sys.stderr, flush=True)
 
@@ -63,6 +65,7 @@ def main():
         "--set", type=Path, action="append", default=[], help="a TOML file of a data set of your own"
     )
     parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--environments", type=Path, help="a folder for peers' environments (PrivBayes)")
     parser.add_argument("--keep", action="store_true", help="keep what another source drew")
     parser.add_argument("--only", help='one table or figure, such as "Table 1"')
     parser.add_argument("--results", type=Path, default=facts.RESULTS / "papers.jsonl")
@@ -81,6 +84,7 @@ def main():
             parser.error(str(error))
         if absent:
             print(f"not in the data folder: {', '.join(absent)}", file=sys.stderr)
+        peer_comparators.ENVIRONMENTS = given.environments
         for paper in PAPERS.values() if given.paper == "all" else [PAPERS[given.paper]]:
             measure(paper, sets, store, given)
         store.compact()

@@ -23,6 +23,7 @@ class Cell:
     draw: Callable[[int], float] | None = None
     printed: float | None = None
     once: bool = False  # the same value for every seed
+    needs: str = ""  # a peer's environment; without --environments what is stored stays
 
     def key(self):
         return (self.item, self.data, self.setting, self.arm, self.measure)

@@ -3,7 +3,7 @@
 PrivateSVM: objective perturbation for a linear SVM with Huber loss (Chaudhuri, Monteleoni, Sarwate 2011,
 Algorithm 2), pure epsilon, replace-one. DiffGen (Mohammed, Chen, Fung, Yu 2011): attributes are
 generalised top-down, a split per step by the exponential mechanism on information gain or Max, noisy
-counts at the leaves. PrivBayes comes from a peer's package (`benchmarks/peers.py`). PriView and JTree:
+counts at the leaves. PrivBayes comes from a peer's package (peer_comparators.py). PriView and JTree:
 no kept package offers them.
 """
 

@@ -1,11 +1,14 @@
 """The papers' experiments: comparators with a known answer, data sets by TOML, cells kept and shown."""
 
+from argparse import Namespace
+
 import numpy as np
 import pytest
-from papers import PAPERS, cells_of
+from papers import PAPERS, cells_of, measure
 from replication import papers_page
-from replication.cells import KINDS, Cell, Store
+from replication.cells import KINDS, Cell, Experiment, Paper, Store
 from replication.comparators import diffgen, huber, private_svm, unit_ball
+from replication.peer_comparators import PEER, privbayes
 from replication.sets import HERE, all_sets, read_set
 
 from adumbra.errors import InvalidInput
@@ -47,6 +50,27 @@ def test_diffgen_keeps_the_class_of_the_column_that_decides_it(score):
     assert np.mean((rows[:, 1] >= 4) == (labels == 1)) > 0.99
     noisy, _ = diffgen(codes, [8, 8, 8], y, 1e-3, steps=3, score=score, rng=rng)
     assert abs(len(noisy) - len(codes)) > 50
+
+
+def test_privbayes_without_an_environment_says_what_to_give_and_keeps_what_is_stored(tmp_path):
+    with pytest.raises(InvalidInput, match="PrivBayes: give --environments FOLDER"):
+        privbayes(np.zeros((4, 2), bool), np.zeros(4, bool), 1.0)
+    told = {"item": "i", "data": "d", "setting": "s", "kind": "comparator", "measure": "m"}
+    cells = [
+        Cell(**told, arm="a peer", draw=lambda _: 0.5, once=True, needs=PEER),
+        Cell(**told, arm="ours", draw=lambda _: 0.25),
+    ]
+    paper = Paper("p", "P", (Experiment("i", "about", lambda: iter(cells)),))
+    given = Namespace(only=None, draws=1, keep=False, environments=None)
+    store = Store(tmp_path / "lines.jsonl", ABOUT)
+    measure(paper, [], store, given)
+    assert {line["arm"] for line in store.lines.values()} == {"ours"}
+    given.environments = tmp_path
+    measure(paper, [], store, given)
+    given.environments = None
+    measure(paper, [], store, given)
+    store.compact()
+    assert {line["arm"] for line in store.lines.values()} == {"ours", "a peer"}
 
 
 def test_a_set_that_nobody_described_is_named_with_what_is_known(tmp_path):
