@@ -117,8 +117,8 @@ the same run on the same files: CPU seconds, one BLAS thread. This page is writt
 was shared with other work (*load*: processes that wanted them). So CPU seconds are more than on a quiet
 machine, *use* (CPU over wall time) is the part of two cores that was had, and wall times say
 nothing. *main* is the share of CPU on the main thread: the rest runs beside it, so that with two cores
-to itself a release cannot have a *use* above 1 / *main*. *plan* is what the plan of the same release
-says.
+to itself a release cannot have a *use* above 1 / *main*; a line of the local engine without it is older
+than the rest. *plan* is what the plan of the same release says.
 
 | release | reference | CPU s | its CPU s | ratio | want | use | main | MB | worker | plan s | plan MB \
 | load |
