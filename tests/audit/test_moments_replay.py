@@ -30,6 +30,10 @@ CONFIGS = [
 ]
 
 
+TURNS = {"choices", "tables"}
+ORDER = ("marginals", "one_way", "radius", "gram")  # as values are drawn
+
+
 def mixed_pairs(schema, rows=60):
     """Neighbours of a mixed table: every row type against its opposite, label change included."""
     table = mixed_table(rows)
@@ -75,8 +79,9 @@ def shares_of_paid(schema, config, pairs, gram_weights=True):
         assert all(np.array_equal(one.arrays[name], two.arrays[name]) for name in one.arrays)
         assert dict(one.facts) == dict(two.facts)
         assert record.unmatched() == ()
-        calls = one.noise[:3]  # a fourth line is of the third call, off the diagonal
-        first_calls = [p for p in record.pairs if p.purpose not in {"choices", "tables"}]
+        calls = [n for n in one.noise if "diagonal" not in n.purpose and n.purpose not in TURNS]
+        calls.sort(key=lambda n: ORDER.index(n.purpose))
+        first_calls = [p for p in record.pairs if p.purpose not in TURNS]
         for pair, noise in zip(first_calls, calls, strict=True):
             assert pair.purpose == noise.purpose
             change = pair.difference()
@@ -119,9 +124,11 @@ def test_exact_values_of_neighbours_stay_within_the_declared_sensitivity(config,
     make, pairs = CASES[case]
     schema = make(neighbours)
     worst = shares_of_paid(schema, config, pairs(schema))
-    assert set(worst) == {"marginals", "radius", "gram"}
+    pooled = {"one_way"} if design(config, schema).is_pooled else set()
+    assert pooled or make is CASES[2][0]  # numbers alone, as scores
+    assert set(worst) == {"marginals", "radius", "gram"} | pooled
     assert max(worst.values()) <= 1.0 + 1e-12
-    assert worst["marginals"] >= 0.9
+    assert min(worst[name] for name in {"marginals"} | pooled) >= 0.9
 
 
 def test_nothing_passes_around_the_noise():
@@ -171,7 +178,7 @@ def prices_of_tables(neighbours, delta):
             losses.setdefault(pair.purpose, []).append(entry.sensitivity / entry.scale)
         rows = 400 if neighbours is REPLACE else None
         parts = settle(config, replace(schema, rows=rows)).parts
-        for purpose, amount in zip(("choices", "tables"), parts.amounts[3:], strict=True):
+        for purpose, amount in list(parts.amounts.items())[-2:]:
             declared = np.array(losses[purpose])
             if delta == 0:
                 spent = declared.sum()

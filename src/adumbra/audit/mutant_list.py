@@ -286,6 +286,18 @@ MUTANTS: tuple[Mutant, ...] = (
         patches=lambda: wrong.exact_moments("marginals"),
     ),
     Mutant(
+        name="moments: histograms over all classes without noise",
+        check="replay",
+        case="moments/tables/replace-one",
+        patches=lambda: wrong.exact_moments("one_way"),
+    ),
+    Mutant(
+        name="moments: a row counts twice over all classes",
+        check="sensitivity",
+        case="moments/tables/add-remove",
+        patches=lambda: [(synthesizer, "over_classes", wrong.counted_twice)],
+    ),
+    Mutant(
         name="moments: clip radius is the longest row",
         check="sensitivity",
         case="moments/replace-one",

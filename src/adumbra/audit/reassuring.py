@@ -13,6 +13,7 @@ from adumbra.mechanisms.moments.plan import GRAM
 from adumbra.mechanisms.topk import methods
 from adumbra.mechanisms.topk.svt import Asked, drawing, label_columns, marker
 from adumbra.numerics import Array
+from adumbra.postprocess.moments.laws import choose_radius
 
 GENEROUS = 50  # times the budget that a comparison may spend
 WIDE_RADIUS = 0.05  # of the edges of `moments` on its case: above what likely noise chooses
@@ -43,7 +44,7 @@ def described_otherwise(grant: Any, step: str) -> Any:
 
 def narrow_where_wide() -> list[Patch]:
     """The Gram of `moments` gets a third of its noise in one branch of the noisy radius."""
-    right_noisy, right_radius = synthesizer.noisy, synthesizer.choose_radius
+    right_noisy, right_radius = synthesizer.noisy, choose_radius
     chosen: list[float] = []
 
     def choose(lengths: Array, edges: Array, quantile: float) -> float:

@@ -259,6 +259,14 @@ def exact_moments(purpose: str) -> list[Patch]:
 _RIGHT_NOISY = synthesizer.noisy
 
 
+def counted_twice(exact: Any, decided: Any) -> Any:
+    counts = _RIGHT_OVER_CLASSES(exact, decided)
+    return replace(counts, units=2 * counts.units)
+
+
+_RIGHT_OVER_CLASSES = synthesizer.over_classes
+
+
 def longest_row(batch: Any, plan: Any, centre: Any, lower: float, _radius: float) -> Any:
     rows, _ = centred(batch, plan, centre, lower)
     longest = float(np.sqrt(np.square(rows).sum(axis=1)).max(initial=1e-9))

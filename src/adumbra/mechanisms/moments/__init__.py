@@ -8,6 +8,7 @@ from adumbra.mechanisms.moments.release import draw, pictures
 WORDS = {
     "data": SYNTHETIC,
     "marginals": "Noisy histograms of all columns (of categories by class), then of the classes.",
+    "one_way": "Noisy histograms of all columns over all classes, then of the classes.",
     "lengths": "Noisy counts of rows by their length, once they are centred and scaled.",
     "radius": "The length to which longer rows were shortened; chosen from the counts of lengths.",
     "gram": "Noisy sums of products of encoded columns and classes (upper triangle).",

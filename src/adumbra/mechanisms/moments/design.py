@@ -30,13 +30,18 @@ from adumbra.schema.schema import Schema
 from adumbra.statistics.moments import BlockGram
 
 BLOCK_WIDTH = 3_000  # wider Grams are cut into blocks of this many encoded columns
-RADIUS_CELLS = 64
 SCORE_CELLS = 16
 MOST_SCORE_CELLS = 32  # numbers have this many (more would not stay in the processor's cache) ...
 QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its expected rows
 MOST_BINNED = 16  # numbers are cut into bins beside categories, if at most this many, and the noise of
 BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: fewer categories, or as many
 LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
+NOISY_SHARES = (0.7, 0.8)  # the same where pairs are noise: without and with a class
+POOLED_SHARES = (
+    0.35,
+    0.65,
+)  # of these, for histograms over all classes; the second where pairs are noise
+RADIUS_SHARE = 0.02
 LEVEL_WEIGHT, NUMBER_WEIGHT = 0.3, math.sqrt(0.5)  # of the class in the Gram, in clip radii ...
 CONSTANT_WEIGHT = 0.1  # ... and of the constant, where there is no class
 CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
@@ -56,7 +61,7 @@ CHOICE_SHARE = 0.12
 MOST_CHOSEN = 64  # ... in tables of at most so many columns ...
 TYPICAL_CELLS = 64.0
 DROWNED, QUIET = 0.4, 0.1  # ... whose typical table has noise of at most this part of the rows
-DROWNED_CLASSED = 0.03  # ... or this one, where histograms by class are pair tables already
+DROWNED_CLASSED = 0.07  # ... or this one, where histograms by class are pair tables already
 CODE_PARTS = (16, 32)  # codes of a number, where tables are measured: noisy and quiet
 
 
@@ -82,6 +87,7 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     share = config.marginal_share or _histogram_share(
         config, features, count, most=LABELLED_SHARE if label is not None else PLAIN_SHARE
     )
+    is_pooled = label is not None and any(f.is_levels for f in features)
     # Categories learn their classes from the histograms; numbers learn them from the Gram. Without a
     # class the appended constant tells of means alone, which the histograms know.
     weight = LEVEL_WEIGHT if all(f.is_levels for f in features) else NUMBER_WEIGHT
@@ -93,14 +99,15 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         label=label,
         classes=classes,
         rows=count,
-        shares=(share, 0.02, 1.0 - share - 0.02),
+        shares=_shares(share, POOLED_SHARES[0], is_pooled=is_pooled),
+        is_pooled=is_pooled,
         label_units=round(weight * 2**ROW_BITS),
         quantile=CLIP_QUANTILES[0],
     )
     edge = relative_edge(config, decided, decided.widest())
     if edge > REFINED_EDGE and config.marginal_share is None:  # pairs are noise: one-way laws get more
-        share = _histogram_share(config, features, count, most=LABELLED_SHARE)
-        decided = replace(decided, shares=(share, 0.02, 1.0 - share - 0.02))
+        share = _histogram_share(config, features, count, most=NOISY_SHARES[label is not None])
+        decided = replace(decided, shares=_shares(share, POOLED_SHARES[1], is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest())
     decided = replace(decided, is_refined=edge <= REFINED_EDGE and _is_coded(decided))
     decided = _with_chosen(config, schema, decided)
@@ -109,6 +116,19 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     is_plain = decided.is_refined and not is_paired and label is None
     quantiles = PLAIN_QUANTILES if is_plain else CLIP_QUANTILES
     return replace(decided, quantile=quantiles[sum(edge <= limit for limit in edges)])
+
+
+def _shares(histograms: float, part: float, *, is_pooled: bool) -> tuple[float, ...]:
+    """The parts of the budget; a part of the histograms' is for those over all classes, if any.
+
+    Counts by class add up to those over all classes, with as many times the noise as there are classes.
+    The less is known of any class, the more the law of all classes is worth beside them.
+    """
+    rest = (RADIUS_SHARE, 1.0 - histograms - RADIUS_SHARE)
+    if not is_pooled:
+        return (histograms, *rest)
+    pooled = part * histograms
+    return (histograms - pooled, *rest, pooled)
 
 
 def _is_coded(decided: Design) -> bool:
@@ -203,7 +223,7 @@ def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:
 
 def size_of(config: MomentsConfig, schema: Schema, decided: Design, gram: BlockGram) -> Size:
     """At its peak it sums the Gram, or it holds the model and draws rows."""
-    entries, histograms = sum(gram.parts), sum(decided.cells)
+    entries, histograms = sum(gram.parts), sum(decided.cells) + sum(decided.pooled_cells)
     latent = decided.widest()
     room = sizes.synthetic_room(
         schema,

@@ -50,6 +50,7 @@ class PlanNoise:
     """Standard deviations in rows, but for the edge."""
 
     histogram: float  # of a histogram's cell
+    pooled: float  # of a category's cell over all classes
     edge: float  # of the Gram, over its trace
     pair: float  # of a pair table's cell, from the Gram
     chosen: float | None  # of a measured table's cell
@@ -69,7 +70,7 @@ def forecast(
 ) -> Forecast:
     """The error of each one-way marginal and the directions that survive; from public numbers."""
     sigma, edge = noise.histogram, noise.edge
-    single = one_way_errors(decided, sigma)
+    single = one_way_errors(decided, noise)
     kinds = Counter(f.cells for f in decided.columns if not f.is_levels)
     alike = [
         error / math.sqrt(kinds[f.cells])
@@ -103,10 +104,11 @@ def forecast(
     )
 
 
-def one_way_errors(decided: Design, sigma: float) -> list[float]:
-    """The expected total variation of each histogram by itself; above 1 where it drowns."""
-    factor = math.sqrt(2.0 / math.pi) * sigma / (2.0 * decided.rows)
-    return [factor * cells for _, cells in zip(decided.columns, decided.cells, strict=False)]
+def one_way_errors(decided: Design, noise: PlanNoise) -> list[float]:
+    """The expected total variation of each column by itself; above 1 where it drowns."""
+    factor = math.sqrt(2.0 / math.pi) / (2.0 * decided.rows)
+    sigmas = (noise.pooled if f.is_levels else noise.histogram for f in decided.columns)
+    return [factor * sigma * f.counted for sigma, f in zip(sigmas, decided.columns, strict=True)]
 
 
 def _spread(decided: Design, errors: list[float]) -> Spread:
@@ -201,6 +203,7 @@ def _notes(
     """Plain sentences for the person who decides."""
     (least, most), rank, edge = one_way, noise.rank(gram), noise.edge
     first, second, third, *paid = (f"{share:.0%}" for share in decided.shares)
+    by_class = f" by class, {paid.pop(0)} over all classes" if decided.is_pooled else ""
     extra = f", choices of tables {paid[0]}, chosen tables {paid[1]}" if paid else ""
     smoothed = (
         f" Where columns look alike they are smoothed together: down to {least.mean:.2g} and "
@@ -212,10 +215,11 @@ def _notes(
         "worthless); the plan's details have every column."
     )
     kept = f"Correlations: at most {rank} of {gram.columns} directions are detectable; those "
+    parts = f"Shares of the budget: histograms {first}{by_class}"
     said = [
         f"{wrong}{smoothed if least.mean < most.mean else ''}",
         f"{kept}below {edge:.2g} of the clipped variance are lost.",
-        f"Shares of the budget: histograms {first}, clip radius {second}, correlations {third}{extra}.",
+        f"{parts}, clip radius {second}, correlations {third}{extra}.",
     ]
     if decided.classes > 1:
         said.append(

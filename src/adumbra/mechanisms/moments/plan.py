@@ -8,6 +8,7 @@ Proof       release.proof.md, of `calibrate_first` and `calibrate_gram`.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,11 +26,12 @@ from adumbra.mechanisms.base import (
 )
 from adumbra.mechanisms.moments.chosen import CHOICES, TABLES, Prices, prices
 from adumbra.mechanisms.moments.config import MomentsConfig
-from adumbra.mechanisms.moments.design import BLOCK_WIDTH, RADIUS_CELLS, design, size_of
+from adumbra.mechanisms.moments.design import BLOCK_WIDTH, design, size_of
 from adumbra.mechanisms.moments.forecast import PlanNoise, forecast, pair_sigma
 from adumbra.numerics import ROW_BITS, round_up, sqrt_upper
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.postprocess.moments.design import Design
+from adumbra.postprocess.moments.laws import RADIUS_CELLS, CellNoise
 from adumbra.privacy.conversion import mu_of, split_epsilon, split_mu
 from adumbra.privacy.guarantee import promise
 from adumbra.schema.schema import Schema
@@ -40,11 +42,13 @@ from adumbra.statistics.moments import BlockGram, require_no_overflow
 METHOD = "moments"
 MARGINALS, RADIUS, GRAM = "marginals", "radius", "gram"
 PURPOSES = (MARGINALS, RADIUS, GRAM)
+ONE_WAY = "one_way"
 
 
 def purposes_of(decided: Design) -> tuple[str, ...]:
     """Every noise key that a release may ask for."""
-    return PURPOSES if decided.chosen is None else (*PURPOSES, CHOICES, TABLES)
+    pooled = (ONE_WAY,) if decided.is_pooled else ()
+    return (*PURPOSES, *pooled, *((CHOICES, TABLES) if decided.chosen is not None else ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,25 +59,28 @@ class Scales:
     radius: Calibrated
     gram: Calibrated
     distribution: str  # "gaussian" or "laplace"
+    one_way: Calibrated | None = None
     chosen: Prices | None = None
 
     def entries(self) -> tuple[Noise, ...]:
         """As the card prints them."""
         named = zip(PURPOSES, (self.marginals, self.radius, self.gram), strict=True)
-        lines = [
-            Noise(
-                purpose=purpose,
-                distribution=self.distribution,
-                scale=noise.scale,
-                sensitivity=noise.sensitivity,
-                grid=2.0**noise.exponent,
-            )
-            for purpose, noise in named
-        ]
+        lines = [self._entry(purpose, noise) for purpose, noise in named]
         if self.distribution == "gaussian":  # one noise call, two scales
             off = replace(lines[-1], purpose=f"{lines[-1].purpose}, entries off the diagonal")
             lines.append(replace(off, scale=self.gram.scale * round_up(math.sqrt(0.5))))
+        if self.one_way is not None:
+            lines.append(self._entry(ONE_WAY, self.one_way))
         return (*lines, *(self.chosen.entries() if self.chosen is not None else ()))
+
+    def _entry(self, purpose: str, noise: Calibrated) -> Noise:
+        return Noise(
+            purpose=purpose,
+            distribution=self.distribution,
+            scale=noise.scale,
+            sensitivity=noise.sensitivity,
+            grid=2.0**noise.exponent,
+        )
 
     def deviation(self, noise: Calibrated) -> float:
         """The standard deviation of a coordinate."""
@@ -93,14 +100,14 @@ class Parts:
     design: Design
     histograms: Histograms
     lengths: Histograms
-    amounts: tuple[float, ...]  # mu (Gaussian) or epsilon (Laplace) of each purpose
+    amounts: Mapping[str, float]  # mu (Gaussian) or epsilon (Laplace) of each purpose
     scales: Scales  # the Gram's at its widest
 
     def gram_of(self, width: int) -> tuple[BlockGram, Scales]:
         """The Gram of so many encoded columns, which the noisy histograms decide, and all scales."""
         gram = gram_statistic(self.design, width)
         is_pure = self.scales.distribution == "laplace"
-        noise = calibrate_gram(gram, self.schema, self.amounts[2], is_pure=is_pure)
+        noise = calibrate_gram(gram, self.schema, self.amounts[GRAM], is_pure=is_pure)
         return gram, replace(self.scales, gram=noise)
 
 
@@ -149,20 +156,26 @@ def settle(config: MomentsConfig, schema: Schema) -> Settled[MomentsConfig, Part
     histograms, lengths = Histograms(cells=decided.cells), Histograms(cells=(RADIUS_CELLS,))
     gram = gram_statistic(decided, decided.widest())
     if is_pure:
-        amounts = split_epsilon(config.epsilon, decided.shares)
+        split = split_epsilon(config.epsilon, decided.shares)
     else:
-        amounts = split_mu(mu_of(config.epsilon, config.delta), decided.shares)
+        split = split_mu(mu_of(config.epsilon, config.delta), decided.shares)
+    amounts = dict(zip(purposes_of(decided), split, strict=True))
     scales = Scales(
-        marginals=calibrate_first(histograms, schema, amounts[0], is_pure=is_pure),
-        radius=calibrate_first(lengths, schema, amounts[1], is_pure=is_pure),
-        gram=calibrate_gram(gram, schema, amounts[2], is_pure=is_pure),
+        marginals=calibrate_first(histograms, schema, amounts[MARGINALS], is_pure=is_pure),
+        radius=calibrate_first(lengths, schema, amounts[RADIUS], is_pure=is_pure),
+        gram=calibrate_gram(gram, schema, amounts[GRAM], is_pure=is_pure),
         distribution="laplace" if is_pure else "gaussian",
+        one_way=None
+        if not decided.is_pooled
+        else calibrate_first(
+            Histograms(cells=decided.pooled_cells), schema, amounts[ONE_WAY], is_pure=is_pure
+        ),
         chosen=None
         if decided.chosen is None
         else prices(
             decided.chosen,
             schema.reach,
-            (amounts[3], amounts[4]),
+            (amounts[CHOICES], amounts[TABLES]),
             is_pure=is_pure,
             bits=schema.weight_bits,
         ),
@@ -172,7 +185,7 @@ def settle(config: MomentsConfig, schema: Schema) -> Settled[MomentsConfig, Part
         design=decided,
         histograms=histograms,
         lengths=lengths,
-        amounts=tuple(amounts),
+        amounts=amounts,
         scales=scales,
     )
     return Settled(config=config, schema=schema, plan=_plan(config, parts, gram), parts=parts)
@@ -182,8 +195,11 @@ def _plan(config: MomentsConfig, parts: Parts, gram: BlockGram) -> Plan:
     """Cost, noise, the error of each one-way marginal and the rank that will survive."""
     decided, scales, schema = parts.design, parts.scales, parts.schema
     off = scales.product_deviation()
+    second = math.inf if scales.one_way is None else scales.deviation(scales.one_way)
+    cell = CellNoise.of_both(scales.deviation(scales.marginals), second, decided.classes)
     noise = PlanNoise(
-        histogram=scales.deviation(scales.marginals),
+        histogram=cell.single,
+        pooled=cell.pooled,
         edge=noise_edge(off, max(gram.blocks)) / decided.rows,
         pair=pair_sigma(decided, off),
         chosen=scales.chosen.sigma if scales.chosen is not None else None,

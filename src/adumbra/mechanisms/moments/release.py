@@ -1,6 +1,6 @@
 """Synthesize a table from noisy moments: one-way histograms, a clip radius, one augmented Gram.
 
-    1  all one-way histograms (a category's by class)          sensitivity sqrt(2m) / sqrt(m)
+    1  all one-way histograms (by class, and over all classes)  sensitivity sqrt(2m) / sqrt(m) each
     2  a histogram of the lengths of centred rows              sqrt(2) / 1
     3  the Gram of (row / r, a e_class), upper triangle         sqrt(2) (1 + a^2) / (1 + a^2)
 
@@ -17,7 +17,6 @@ Limits      Dependence beyond pairs and measured tables is that of a normal law.
             encoded columns correlations are kept inside blocks of neighbouring columns only.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -37,16 +36,31 @@ from adumbra.mechanisms.moments.chosen import (
     Turned,
     Turns,
     candidates,
+    measured_names,
     read_released,
     take_turns,
 )
 from adumbra.mechanisms.moments.config import MomentsConfig
-from adumbra.mechanisms.moments.design import RADIUS_CELLS
-from adumbra.mechanisms.moments.plan import GRAM, MARGINALS, RADIUS, Parts, Scales, rows_to_draw
+from adumbra.mechanisms.moments.plan import (
+    GRAM,
+    MARGINALS,
+    ONE_WAY,
+    RADIUS,
+    Parts,
+    Scales,
+    rows_to_draw,
+)
 from adumbra.mechanisms.sizes import HELD, KEPT
 from adumbra.numerics import Array, Ints, Lattice, coarsen, row_squares
 from adumbra.postprocess.moments.design import Centre, Design, Feature, Fineness
-from adumbra.postprocess.moments.laws import Marginals, read_centre, read_marginals
+from adumbra.postprocess.moments.laws import (
+    Marginals,
+    Noisy,
+    choose_radius,
+    radius_edges,
+    read_centre,
+    read_marginals,
+)
 from adumbra.postprocess.moments.model import (
     Found,
     GramNoise,
@@ -68,7 +82,7 @@ from adumbra.postprocess.rules import Shift
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.base import Statistic
-from adumbra.statistics.histograms import CellRows, cell_rows, cut
+from adumbra.statistics.histograms import CellRows, Histograms, cell_rows, cut
 from adumbra.statistics.joint_tables import CodeRows, JointTables, code_rows
 from adumbra.statistics.moments import BlockGram
 
@@ -127,6 +141,13 @@ def cell_block(batch: Batch | SetBatch, decided: Design, lower: float) -> CellRo
     if decided.label is not None:
         codes[:, -1] = labels
     return cell_rows(codes, decided.cells)
+
+
+def over_classes(exact: Lattice, decided: Design) -> Lattice:
+    """The histograms of all columns over all classes: sums of cells of those by class."""
+    parts = np.split(exact.units, np.cumsum(decided.cells)[:-1])
+    sums = [part.reshape(-1, n).sum(axis=0) for part, n in zip(parts, decided.pooled_cells, strict=True)]
+    return Lattice(np.concatenate(sums), exact.exponent)
 
 
 def code_block(batch: Batch | SetBatch, decided: Design, codes: Codes, lower: float) -> CodeRows:
@@ -220,8 +241,10 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
         return cell_block(batch, decided, lower)
 
     exact = _fold(engine, source, count, parts.histograms, MARGINALS)
-    counts = noisy(exact, scales.marginals, grant, MARGINALS)
-    marginals, centre = read_first(settled, counts)
+    arrays = {"marginals": noisy(exact, scales.marginals, grant, MARGINALS)}
+    if scales.one_way is not None:
+        arrays[ONE_WAY] = noisy(over_classes(exact, decided), scales.one_way, grant, ONE_WAY)
+    marginals, centre = read_first(settled, arrays)
     edges = radius_edges(decided, centre)
 
     def measure(batch: Batch | SetBatch) -> CellRows:
@@ -237,13 +260,13 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
 
     exact = _fold(engine, source, bound, gram, GRAM)
     products = noisy(exact, scales.gram, grant, GRAM, gram.noise_weights())
-    arrays = {"marginals": counts, "lengths": lengths, "gram": products, "radius": np.array([radius])}
+    arrays |= {"lengths": lengths, "gram": products, "radius": np.array([radius])}
     model = _model(settled, (marginals, centre), arrays, gram, scales)
     if model.goal is not None and scales.chosen is not None:
         model, more = measured(settled, model, source, engine, grant)
         arrays |= more
     facts: dict[str, object] = {"clip_radius": radius, "surviving_rank": model.rank}
-    facts |= {"sample_seed": config.sample_seed} | measured_names(settled, arrays)
+    facts |= {"sample_seed": config.sample_seed} | measured_names(decided, settled.schema, arrays)
     draft = Draft(arrays=arrays, noise=scales.entries(), facts=facts | decided.facts())
     return _with_rows(draft, model, rows_to_draw(config, settled.schema.rows), config.sample_seed)
 
@@ -261,19 +284,6 @@ def _with_rows(draft: Draft, model: MomentsModel, rows: int, seed: int) -> Draft
     return draft.with_rows(tables(), rows, lambda: shift.facts() if model.schema.rules else {})
 
 
-def measured_names(
-    settled: Settled[MomentsConfig, Parts], arrays: Mapping[str, Array]
-) -> dict[str, object]:
-    """The columns of every measured table, for the card."""
-    if CHOSEN not in arrays:
-        return {}
-    decided, schema = settled.parts.design, settled.schema
-    names = [feature.name for feature in decided.columns]
-    names += [schema.columns[decided.label].name] if decided.label is not None else []
-    lines = arrays[CHOSEN][:, 1:].astype(np.int64).tolist()
-    return {"measured_tables": [[names[j] for j in line if j >= 0] for line in lines]}
-
-
 def _label_lower(settled: Settled[MomentsConfig, Parts]) -> float:
     """The value of the label's first class."""
     label = settled.parts.design.label
@@ -287,32 +297,22 @@ def _fold(
     return engine.fold(source, prepare, statistic, stage=stage)  # type: ignore[arg-type]
 
 
-def radius_edges(decided: Design, centre: Centre) -> Array:
-    """Cells of row lengths, from released numbers: geometric, up to the longest possible row."""
-    firsts = zip(decided.features, centre.starts, strict=True)
-    top = math.sqrt(sum(2.0 if f.is_levels else float(centre.scales[s]) ** 2 for f, s in firsts))
-    return np.concatenate(([0.0], np.geomspace(top / 64.0, top, RADIUS_CELLS)))
-
-
-def choose_radius(lengths: Array, edges: Array, quantile: float) -> float:
-    """The upper edge of the cell where the noisy distribution of lengths passes the quantile."""
-    shown = np.maximum.accumulate(np.cumsum(lengths))
-    place = int(np.searchsorted(shown, quantile * max(float(shown[-1]), 1.0)))
-    return float(edges[1 + min(place, len(edges) - 2)])
-
-
-def read_first(settled: Settled[MomentsConfig, Parts], counts: Array) -> tuple[Marginals, Centre]:
+def read_first(
+    settled: Settled[MomentsConfig, Parts], arrays: Mapping[str, Array]
+) -> tuple[Marginals, Centre]:
     """One-way laws from the noisy histograms, and the centre and scale of rows that they imply."""
-    parts = settled.parts
-    sigma = parts.scales.deviation(parts.scales.marginals)
-    histograms = parts.histograms.split(counts)
-    marginals = read_marginals(parts.design, histograms, sigma, settled.schema.rows)
-    return marginals, read_centre(parts.design, marginals, sigma)
+    parts, scales, noise = settled.parts, settled.parts.scales, Noisy()
+    if scales.one_way is not None and ONE_WAY in arrays:
+        pooled = Histograms(cells=parts.design.pooled_cells)
+        noise = Noisy(pooled.split(arrays[ONE_WAY]), scales.deviation(scales.one_way))
+    histograms = Noisy(parts.histograms.split(arrays["marginals"]), scales.deviation(scales.marginals))
+    marginals = read_marginals(parts.design, histograms, noise, settled.schema.rows)
+    return marginals, read_centre(parts.design, marginals)
 
 
 def model_of(settled: Settled[MomentsConfig, Parts], arrays: dict[str, Array]) -> MomentsModel:
     """The model of released arrays: the same for everybody who has them."""
-    first = read_first(settled, arrays["marginals"])
+    first = read_first(settled, arrays)
     gram, scales = settled.parts.gram_of(len(first[1].means))
     model = _model(settled, first, arrays, gram, scales)
     if model.goal is None or scales.chosen is None or CHOSEN not in arrays:
@@ -360,7 +360,7 @@ def _model(
     (marginals, centre), noise = first, read_gram(settled, arrays, gram, scales)
     decided, fineness = settled.parts.design, None
     if decided.chosen is not None and scales.chosen is not None:
-        own = min(marginals.sigma * math.sqrt(decided.classes), scales.chosen.sigma)
+        own = min(marginals.pooled_sigma, scales.chosen.sigma)
         fineness = Fineness(decided.chosen.parts, CODE_SIGMAS * own)
     found = Found(decided, settled.schema, marginals, centre, fineness)
     return build_model(found, noise, settled.config.sample_seed)
@@ -390,7 +390,7 @@ def pictures(settled: Settled[MomentsConfig, Parts], published: Published) -> Pi
     arrays = {name: np.asarray(value, np.float64) for name, value in published.arrays.items()}
     design, schema = settled.parts.design, settled.schema
     is_pure = settled.config.delta == 0
-    marginals, centre = read_first(settled, arrays["marginals"])
+    marginals, centre = read_first(settled, arrays)
     gram = read_gram(settled, arrays, *settled.parts.gram_of(len(centre.means)))
     shown = histograms_of(design, schema, arrays["marginals"], marginals, is_pure=is_pure)
     heat, spectrum = correlations_of(design, schema, marginals, centre, gram, is_pure=is_pure)

@@ -68,9 +68,10 @@ class Design:
     label: int | None  # schema column that splits rows into classes
     classes: int
     rows: int  # public, or a public guess
-    shares: tuple[float, ...]  # of marginals, radius, Gram; then of choices and tables, if any
+    shares: tuple[float, ...]  # of marginals, radius, Gram; then of one-way tables, choices and tables
     label_units: int  # a: the weight of the class in the augmented Gram, in units of 2^-15
     quantile: float  # of row norms, where longer rows are shortened
+    is_pooled: bool = False  # whether all columns are counted over all classes, too
     is_refined: bool = False  # whether values of drawn rows are moved to show the Gram's pair tables
     chosen: Chosen | None = None  # tables that are chosen and measured, where that pays off
 
@@ -84,6 +85,11 @@ class Design:
         """Cells of every histogram; the last one is the label's, if there is one."""
         own = tuple(f.counted * (self.classes if f.is_levels else 1) for f in self.columns)
         return own if self.label is None else (*own, self.classes)
+
+    @property
+    def pooled_cells(self) -> tuple[int, ...]:
+        """Cells of the histograms over all classes; the last one is the label's."""
+        return (*(f.counted for f in self.columns), self.classes) if self.is_pooled else ()
 
     @property
     def label_weight(self) -> float:

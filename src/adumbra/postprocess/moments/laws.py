@@ -27,6 +27,7 @@ from adumbra.postprocess.moments.design import BIN_PARTS, Centre, Design, Featur
 _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
 _LEVEL_VARIANCE = 0.25  # a number is scaled to the variance of a balanced level ...
 _LEAST_VARIANCE = 1e-4  # ... if it varies at all
+RADIUS_CELLS = 64  # of the lengths of rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +36,30 @@ class Marginals:
 
     rows: float  # the number of rows: public, or from the noisy histograms
     sigma: float  # standard deviation of a histogram's cell
+    pooled_sigma: float  # the same of a category over all classes
     class_shares: Array = field(repr=False)
     laws: tuple[Array, ...] = field(
         repr=False
     )  # number: cells; category: classes x cells, rows are laws
 
 
-def read_marginals(design: Design, histograms: list[Array], sigma: float, rows: int | None) -> Marginals:
-    """Noisy histograms to laws; sigma is the standard deviation of a cell."""
-    total = float(rows) if rows is not None else max(_total(histograms), 1.0)
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """Histograms as they were released, and the standard deviation of a cell; or none at all."""
+
+    histograms: list[Array] = field(default_factory=list, repr=False)
+    sigma: float = math.inf
+
+
+def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) -> Marginals:
+    """Noisy histograms to laws: of every column (categories by class), and over all classes, if any."""
+    total = float(rows) if rows is not None else max(_total(own, pooled), 1.0)
+    noise, histograms = CellNoise.of_both(own.sigma, pooled.sigma, design.classes), own.histograms
+    if pooled.histograms:
+        histograms = [
+            with_pooled(*both, noise) for both in zip(histograms, pooled.histograms, strict=True)
+        ]
+    sigma = noise.single
     shares = np.ones(1) if design.label is None else project_simplex(histograms[-1], total) / total
     laws: list[Array] = []
     lacking: list[Array] = []  # of each number that may be missing: the shares of present and missing
@@ -52,18 +68,24 @@ def read_marginals(design: Design, histograms: list[Array], sigma: float, rows: 
     numbers = [h[0, : f.cells] for f, h in measured if not f.is_levels]
     cleaned = iter(denoise_columns(numbers, sigma))
     for feature, histogram in measured:
-        own = total
+        present = total
         if feature.missing is not None:
             absent = min(max(float(histogram[:, feature.cells].sum()), 0.0), total)
             lacking.append(np.array([total - absent, absent]) / total)
-            own = max(total - absent, 1.0)
+            present = max(total - absent, 1.0)
         widths = None if feature.edges is None else np.diff(feature.edges)
         if not feature.is_levels:
-            laws.append(_own_law(next(cleaned), histogram[0, : feature.cells], own, sigma, widths))
+            laws.append(_own_law(next(cleaned), histogram[0, : feature.cells], present, sigma, widths))
             continue
         joint = histogram[:, : feature.cells]
-        laws.append(_conditional(joint, shares, own, sigma, widths))
-    return Marginals(rows=total, sigma=sigma, class_shares=shares, laws=(*laws, *lacking))
+        laws.append(_conditional(joint, shares, present, noise, widths))
+    return Marginals(
+        rows=total,
+        sigma=sigma,
+        pooled_sigma=noise.pooled,
+        class_shares=shares,
+        laws=(*laws, *lacking),
+    )
 
 
 def _own_law(
@@ -77,38 +99,66 @@ def _own_law(
     return np.asarray(counts_posterior(counts, sigma, total, widths) / total)
 
 
-def _total(histograms: list[Array]) -> float:
+def _total(*released: Noisy) -> float:
     """The number of rows from all histograms: each one's total, weighted by its precision."""
-    weights = np.array([1.0 / len(h) for h in histograms])
-    totals = np.array([h.sum() for h in histograms])
+    weights = np.array([1.0 / (len(h) * one.sigma**2) for one in released for h in one.histograms])
+    totals = np.array([h.sum() for one in released for h in one.histograms])
     return float(weights @ totals / weights.sum())
 
 
+@dataclass(frozen=True, slots=True)
+class CellNoise:
+    """Standard deviations of a cell, once both kinds of histograms are taken together."""
+
+    single: float  # of a number, a pair of levels or a class
+    own: float  # of a category in one class ...
+    pooled: float  # ... and over all classes
+    weights: tuple[float, float]  # of the second histogram of a category, and of other columns
+
+    @classmethod
+    def of_both(cls, first: float, second: float, classes: int) -> "CellNoise":
+        """From those of histograms by class and over all classes (infinite: there are none)."""
+        own, precision = first**2, second**-2.0
+        single, both = (1.0 / (1.0 / alone + precision) for alone in (own, classes * own))
+        inside = own * (1.0 - 1.0 / classes) + both / classes**2
+        weights = (both * precision, single * precision)
+        return cls(math.sqrt(single), math.sqrt(inside), math.sqrt(both), weights)
+
+
+def with_pooled(histogram: Array, pooled: Array, noise: CellNoise) -> Array:
+    """Counts (least squares) that take in those over all classes.
+
+    The sum over classes becomes the mean of both by their precisions; each class takes an equal part of
+    the change.
+    """
+    joint = histogram.reshape(-1, len(pooled))
+    weight = noise.weights[len(joint) == 1]
+    return np.asarray((joint + weight * (pooled - joint.sum(axis=0)) / len(joint)).ravel())
+
+
 def _conditional(
-    joint: Array, shares: Array, total: float, sigma: float, widths: Array | None = None
+    joint: Array, shares: Array, total: float, noise: CellNoise, widths: Array | None = None
 ) -> Array:
     """The law of a category or number in each class, by empirical Bayes at the known noise of a cell.
 
     First that of all classes together. Then what each class has beyond it is drawn toward nothing as
     far as noise explains it. Cells of a number (of these widths) may follow their neighbours in both.
     """
-    classes = len(joint)
-    noise = sigma * math.sqrt(classes)
-    pooled = counts_posterior(joint.sum(axis=0), noise, total, widths) / total
-    if classes == 1:
+    pooled = counts_posterior(joint.sum(axis=0), noise.pooled, total, widths) / total
+    if len(joint) == 1:
         return np.asarray(pooled[None])
     expected = np.outer(shares, pooled) * total
     beyond = joint - expected
     if widths is None:
-        found = sparse_signal(beyond, expected, sigma**2)[1]
+        found = sparse_signal(beyond, expected, noise.own**2)[1]
     else:
-        found = ordered_signal(beyond, expected, sigma**2, stands_alone(widths))
+        found = ordered_signal(beyond, expected, noise.own**2, stands_alone(widths))
     counts = project_simplex(expected + found, shares * total)
     sizes = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.where(sizes > 0.0, counts / np.maximum(sizes, 1e-9), pooled))
 
 
-def read_centre(design: Design, marginals: Marginals, sigma: float) -> Centre:
+def read_centre(design: Design, marginals: Marginals) -> Centre:
     """Where rows are centred, and which cells of a binned number are one column."""
     starts, groups, means, scales = [], [], [], []
     width = 0
@@ -117,7 +167,7 @@ def read_centre(design: Design, marginals: Marginals, sigma: float) -> Centre:
         starts.append(width)
         if feature.is_levels:
             pooled = marginals.class_shares @ law
-            least = _BIN_SIGMAS * sigma * math.sqrt(design.classes)
+            least = _BIN_SIGMAS * marginals.pooled_sigma
             if feature.edges is not None:
                 group = merge_cells(pooled * marginals.rows, BIN_PARTS, least)
             else:
@@ -126,7 +176,7 @@ def read_centre(design: Design, marginals: Marginals, sigma: float) -> Centre:
         else:
             group = np.empty(0, np.int64)
             means.append(np.array([law @ score_values(feature)]))
-        scale = 1.0 if is_plain else number_scale(feature, law, sigma / marginals.rows)
+        scale = 1.0 if is_plain else number_scale(feature, law, marginals.sigma / marginals.rows)
         scales.append(np.full(len(means[-1]), scale))
         groups.append(group)
         width += len(means[-1])
@@ -158,3 +208,17 @@ def score_values(feature: Feature) -> Array:
         return np.arange(feature.cells, dtype=np.float64)
     middle = cell_means(feature.edges, feature.is_integer)
     return np.asarray(np.clip((middle - feature.lower) / (feature.upper - feature.lower), 0.0, 1.0))
+
+
+def radius_edges(decided: Design, centre: Centre) -> Array:
+    """Cells of row lengths, from released numbers: geometric, up to the longest possible row."""
+    firsts = zip(decided.features, centre.starts, strict=True)
+    top = math.sqrt(sum(2.0 if f.is_levels else float(centre.scales[s]) ** 2 for f, s in firsts))
+    return np.concatenate(([0.0], np.geomspace(top / 64.0, top, RADIUS_CELLS)))
+
+
+def choose_radius(lengths: Array, edges: Array, quantile: float) -> float:
+    """The upper edge of the cell where the noisy distribution of lengths passes the quantile."""
+    shown = np.maximum.accumulate(np.cumsum(lengths))
+    place = int(np.searchsorted(shown, quantile * max(float(shown[-1]), 1.0)))
+    return float(edges[1 + min(place, len(edges) - 2)])

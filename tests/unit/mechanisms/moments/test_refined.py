@@ -1,5 +1,6 @@
 """Rows of the moments synthesizer show the pair tables of their Gram: kinds of columns, the rule."""
 
+import math
 from dataclasses import replace
 from itertools import combinations
 
@@ -16,15 +17,15 @@ from adumbra.mechanisms.moments.plan import settle
 from adumbra.postprocess.moments import model as moments_model
 from adumbra.postprocess.moments.bayes import counts_posterior, sparse_signal, stands_alone
 from adumbra.postprocess.moments.goal import owners_of
-from adumbra.postprocess.moments.laws import _conditional, read_marginals
+from adumbra.postprocess.moments.laws import CellNoise, Noisy, _conditional, read_marginals, with_pooled
 from adumbra.postprocess.moments.tables import codes_of, measure, read_codes
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.orders import Order
 from adumbra.schema.schema import Column, Kind, Schema
-from support.moments import items_schema, mixed_schema, numbers_schema, run
+from support.moments import items_schema, mixed_schema, mixed_table, numbers_schema, run
 
 NAMES = ("first", "second", "even", "two", "group")
-REPLACE = Neighbours.REPLACE_ONE
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 LOUD = MomentsConfig(epsilon=100.0, delta=1e-6, numbers="bins")
 
 
@@ -192,7 +193,7 @@ def test_where_pairs_are_noise_one_way_laws_get_most_of_the_budget():
     assert [share(levels, 0.1, 3000) for levels in (3, 16, 200)] == [0.7, 0.7, 0.7]
     assert share(3, 1.0, 100_000) == 0.35
     asked = MomentsConfig(epsilon=0.1, marginal_share=0.2)
-    assert design(asked, replace(mixed_schema(), rows=300)).shares[0] == 0.2
+    assert design(asked, replace(mixed_schema(label=None), rows=300)).shares[0] == 0.2
 
 
 @pytest.mark.parametrize(
@@ -240,9 +241,54 @@ def test_a_number_among_few_is_not_emptied_to_its_lucky_cells():
         noisy = [
             np.full(cells, 6000.0 / cells) + 400.0 * rng.normal(size=cells) for cells in decided.cells
         ]
-        law = read_marginals(decided, noisy, 400.0, 6000).laws[0]
+        law = read_marginals(decided, Noisy(noisy, 400.0), Noisy(), 6000).laws[0]
         worst = max(worst, float(law.max()))
     assert worst < 0.2
+
+
+def by_class(sigma, classes):
+    """The noise of cells that were counted by class alone."""
+    return CellNoise.of_both(sigma, math.inf, classes)
+
+
+def test_counts_by_class_take_in_those_over_all_classes():
+    """Least squares: the noise of every sum is what both releases together allow."""
+    rng = np.random.default_rng(6)
+    truth = np.array([[50.0, 30.0, 20.0], [10.0, 80.0, 60.0]])
+    noise = CellNoise.of_both(6.0, 4.0, 2)
+    joint = truth + 6.0 * rng.normal(size=(4000, 2, 3))
+    pooled = truth.sum(axis=0) + 4.0 * rng.normal(size=(4000, 3))
+    pairs = zip(joint, pooled, strict=True)
+    both = np.array([with_pooled(a.ravel(), b, noise).reshape(2, 3) for a, b in pairs])
+    assert np.allclose(both.mean(axis=0), truth, atol=0.5)
+    assert noise.own == pytest.approx((both - truth).std(), rel=0.03)
+    assert noise.own < 0.8 * 6.0
+    sums = (both - truth).sum(axis=1)
+    assert noise.pooled == pytest.approx(sums.std(), rel=0.03)
+    assert noise.pooled < min(4.0, 6.0 * math.sqrt(2.0))
+    number = [with_pooled(a[0], b, noise) - b for a, b in zip(joint[:, :1], joint[:, 1], strict=True)]
+    assert np.mean(number) == pytest.approx((1 - noise.weights[1]) * -50 / 3, abs=0.3)
+    alone = by_class(6.0, 2)
+    assert (alone.single, alone.own) == pytest.approx((6.0, 6.0))
+    assert alone.pooled == pytest.approx(6.0 * math.sqrt(2.0))
+    assert alone.weights == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+def test_histograms_over_all_classes_are_paid_for_and_halve_the_noise_of_one_way_laws(neighbours):
+    schema, table = mixed_schema(neighbours), mixed_table(1500)
+    config = MomentsConfig(epsilon=0.3, synthetic_rows=1500, expected_rows=1500)
+    draft = run(table, schema, config)
+    settled = settle(config, schema)
+    cells = settled.parts.design.pooled_cells
+    assert draft.arrays["one_way"].shape == (sum(cells),)
+    (line,) = [noise for noise in draft.noise if noise.purpose == "one_way"]
+    steps = 2 if neighbours is REPLACE else 1
+    assert line.sensitivity == pytest.approx(math.sqrt(steps * len(cells)))
+    lone = {name: values for name, values in draft.arrays.items() if name != "one_way"}
+    sigmas = [moments.read_first(settled, a)[0].pooled_sigma for a in (draft.arrays, lone)]
+    assert sigmas[0] < 0.55 * sigmas[1]
+    assert "over all classes" in " ".join(settled.plan.notes)
 
 
 def test_a_category_that_drowns_is_drawn_to_the_uniform_law():
@@ -252,13 +298,13 @@ def test_a_category_that_drowns_is_drawn_to_the_uniform_law():
     errors, guess = [], np.abs(truth / 1500.0 - 1.0 / 6.0).sum()
     for _ in range(60):
         noisy = (truth + sigma * rng.normal(size=6))[None]
-        law = _conditional(noisy, np.ones(1), 1500.0, sigma)[0]
+        law = _conditional(noisy, np.ones(1), 1500.0, by_class(sigma, 1))[0]
         assert np.isclose(law.sum(), 1.0)
         errors.append(np.abs(law - truth / 1500.0).sum())
     assert np.mean(errors) < 0.4  # projected alone: 0.56
     assert guess < 0.05
     sharp = np.array([[1400.0, 20.0, 20.0, 20.0, 20.0, 20.0]])
-    kept = _conditional(sharp, np.ones(1), 1500.0, 1.0)
+    kept = _conditional(sharp, np.ones(1), 1500.0, by_class(1.0, 1))
     assert np.allclose(kept, sharp / 1500.0, atol=1e-4)
 
 
@@ -270,12 +316,12 @@ def test_classes_borrow_the_law_of_all_where_their_cells_drown():
     truth[2] = [100.0, 600.0, 200.0, 60.0, 40.0]
     errors = []
     for _ in range(60):
-        law = _conditional(truth + 60.0 * rng.normal(size=(5, 5)), shares, 5000.0, 60.0)
+        law = _conditional(truth + 60.0 * rng.normal(size=(5, 5)), shares, 5000.0, by_class(60.0, 5))
         assert np.allclose(law.sum(axis=1), 1.0)
         errors.append(np.abs(law - truth / 1000.0).sum() / 10.0)
     assert np.mean(errors) < 0.085  # by a fixed weight: 0.094
     lonely = _conditional(
-        np.array([[50.0, 30.0, 20.0], [0.0, 0.0, 0.0]]), np.array([1.0, 0.0]), 100.0, 1.0
+        np.array([[50.0, 30.0, 20.0], [0.0, 0.0, 0.0]]), np.array([1.0, 0.0]), 100.0, by_class(1.0, 2)
     )
     assert np.allclose(lonely.sum(axis=1), 1.0)
 
@@ -287,11 +333,11 @@ def test_a_number_follows_its_neighbouring_cells_where_noise_is_loud():
     shares = np.array([0.7, 0.3])
     humps = np.stack([np.exp(-(((cells - middle) / 15.0) ** 2)) for middle in (25.0, 45.0)])
     truth = humps / humps.sum(axis=1, keepdims=True)
-    errors = {True: [], False: []}
+    errors, noise = {True: [], False: []}, by_class(sigma, 2)
     for _ in range(12):
         noisy = truth * shares[:, None] * total + sigma * rng.normal(size=truth.shape)
         for is_ordered, found in errors.items():
-            law = _conditional(noisy, shares, total, sigma, np.ones(80) if is_ordered else None)
+            law = _conditional(noisy, shares, total, noise, np.ones(80) if is_ordered else None)
             assert np.allclose(law.sum(axis=1), 1.0)
             found.append(np.abs(law - truth).sum() / 4.0)
     assert np.mean(errors[True]) < 0.2
