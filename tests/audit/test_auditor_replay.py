@@ -42,7 +42,8 @@ def through_the_command(run):
     arguments += ["--epsilon", str(config.epsilon), "--delta", str(config.delta), "--yes"]
     arguments += ["--ledger", replay.LEDGER, "--population", POPULATION, "--out", replay.OUT]
     for name, value in kind.options.items():
-        arguments += ["-o", f"{name}={value}"]
+        if name != "epsilon":
+            arguments += ["-o", f"{name}={value}"]
     before, argv = Path.cwd(), sys.argv
     try:
         os.chdir(run.folder)

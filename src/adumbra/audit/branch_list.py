@@ -108,7 +108,7 @@ LISTED: dict[str, tuple[str, ...]] = {
         "privacy.selection:_order: len(members) > 1 [yes]",
     ),
     "what it finds is refused in the next lines": (
-        "mechanisms.topk.config:_require_truths: column.kind is not Kind.BOOLEAN and (not (co... [yes]",
+        "mechanisms.topk.config:_require_truths: not is_truth(column) [yes]",
         "privacy.selection:gumbel_top_k: scale > 0 [no]",
     ),
 }

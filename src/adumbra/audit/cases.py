@@ -26,6 +26,7 @@ from adumbra.audit.pairs import (
     corner_pairs,
     corners,
     crossed,
+    heaps,
     item_table,
     keeping_null,
     labelled,
@@ -35,7 +36,6 @@ from adumbra.audit.pairs import (
     opposite_sets,
     projected_rows,
     replaced,
-    two_heaps,
     unbounded,
 )
 from adumbra.audit.person_cases import person_cases
@@ -281,7 +281,7 @@ def _moments(epsilon: float, delta: float) -> list[Case]:
         gone = replaced(holed, MANY, corner, none)
         if relation is ADD:
             gone = added(holed, MANY, none)
-        binned = (two_heaps(schema, MANY, corner, np.array([-1.0, -1.0, 1.0, 1.0, 1.0])),)
+        binned = (heaps(schema, MANY),)
         # Four items in every row, seven in none: a full and an empty row differ in length then, and
         # stand at right angles, where their products differ most.
         sets = Schema(unit=ROW, neighbours=relation, items=ItemSpec(upper=10))

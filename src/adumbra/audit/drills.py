@@ -49,6 +49,7 @@ def drills() -> list[Kind]:
         like("lda/replace-one", "as many rows", synthetic_rows=None),
         like("lda/add-remove", "as many rows", synthetic_rows=None),
         replace(like("lda/add-remove-person", "one person"), schema=nobody),
+        like("moments-tables/replace-one", "no tables", epsilon=1.0),
         unlabelled,
     ]
 

@@ -20,6 +20,7 @@ from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 
 WIDTH = 4  # columns; in units of the encoding the corners of their box have length 1
+HEAPS = 8  # bins of a number beside a category
 WIDE = 32  # columns of rows that a projection to WIDTH can make longer than any clip radius
 MANY = 20_000  # rows at the middle, so that a private mean and radius are known well
 MANY_ITEMS = 128  # enough of them on every side of a sparse matrix
@@ -77,14 +78,20 @@ def added(schema: Schema, rows: int, row: Array) -> Tables:
     return table_of(schema, base), table_of(schema, np.concatenate([base, row[None]]))
 
 
-def two_heaps(schema: Schema, rows: int, first: Array, second: Array) -> Tables:
-    """Half of the rows at one corner, half at the other, each with a private bin; and a pair."""
-    base = np.ones((rows, len(first)))
-    base[::2, :WIDTH] = -1.0
-    base[:, WIDTH:] = 0.0
-    one, other = (np.concatenate([row[None], base]) for row in (first, second))
-    before = base if schema.neighbours is ADD else one
-    return table_of(schema, before), table_of(schema, other)
+def heaps(schema: Schema, rows: int) -> Tables:
+    """As many rows in each of eight bins, and one that goes from the first to the last, with its class.
+
+    Every cell of every histogram moves. Centred rows of different bins stand nearly at right angles,
+    where their products differ most: the more bins, the nearer.
+    """
+    places = np.linspace(-1.0, 1.0, HEAPS)
+    base = np.zeros((rows, WIDTH + 1))
+    base[:, :WIDTH] = places[np.arange(rows) % HEAPS, None]
+    one, other = (
+        np.concatenate([np.append(np.full(WIDTH, place), code)[None], base])
+        for place, code in ((places[0], 0.0), (places[-1], 1.0))
+    )
+    return table_of(schema, base if schema.neighbours is ADD else one), table_of(schema, other)
 
 
 def between(schema: Schema, rows: int, first: Array, second: Array) -> Tables:

@@ -201,8 +201,8 @@ def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts, size: Si
         notes=(
             *moves_notes(space),
             *label_notes(schema, parts.label),
-            *laplace_notes(space, model, config.epsilon),
             *told.notes,
+            *laplace_notes(space, model, config.epsilon),
         ),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
         size=size,
