@@ -119,7 +119,7 @@ def relation_of(text: str) -> Relation:
     if word not in tuple(Moved):
         return Neighbours(text)
     found = Moves(Moved(word), float(amount))
-    require(str(found) == text, f"{text!r}: is no relation; write the amount as {found.amount!r}")
+    require(str(found) == text, f"{text!r}: is not a relation; write the amount as {found.amount!r}")
     return found
 
 

@@ -106,7 +106,7 @@ def test_the_card_says_what_the_command_line_was_told(place):
     )
     assert made["entry"] == load("r").card["ledger"]["entry"]
     for word, text in {
-        "colour=red": "is no part of a card; known are curator, date",
+        "colour=red": "is not a part of a card; known are curator, date",
         "title": "about=title: needs a value; write --about title=...",
         "population=x": "has a flag of its own; give --population",
         "curator=me": "about=curator: is given twice; give it once",

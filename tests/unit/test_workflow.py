@@ -101,9 +101,9 @@ LONG = "x" * 240  # fits by itself, but not with the name of its staging folder
         ({"population": "nobody"}, "population=nobody: not registered"),
         (
             {"about": {"author": "x"}},
-            "about=['author']: is no part of a card; known are curator, date, ",
+            "about=['author']: is not a part of a card; known are curator, date, ",
         ),
-        ({"about": {5: "x"}}, "about=[5]: is no part of a card"),
+        ({"about": {5: "x"}}, "about=[5]: is not a part of a card"),
         ({"about": "a test"}, "about='a test': must be a table of curator, date, "),
         ({"about": {"why": dt.date(2026, 1, 1)}}, "card.about.why: a date has no place in a card"),
         ({"about": {"title": 5}}, "card.json at about/title: breaks the rule `type`"),

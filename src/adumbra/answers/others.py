@@ -179,7 +179,7 @@ def distance(answers: object, left: int, right: int, asked: Asked) -> Estimate:
             "jl-laplace would answer"
         )
     if asked.population:
-        raise Unsupported("distance of the population: two rows are no sample; ask about the table")
+        raise Unsupported("distance of the population: two rows are not a sample; ask about the table")
     return answers.distance(left, right, asked)
 
 

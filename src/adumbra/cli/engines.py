@@ -94,7 +94,7 @@ def bytes_of(text: str) -> int:
     """A size as people write it."""
     found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?([MGT]i?B)", text.strip())
     if found is None:
-        raise InvalidInput(f"memory={text}: is no size; write it like 2GB, 1.5GB or 800MB")
+        raise InvalidInput(f"memory={text}: is not a size; write it like 2GB, 1.5GB or 800MB")
     return round(float(found[1]) * UNITS[found[2]])
 
 
@@ -106,7 +106,7 @@ def _dask(asked: EngineFlags, out: Path) -> "DaskEngine":
     rule = "its workers are there already; leave out --workers and --threads"
     require(asked.scheduler is None or not there, f"scheduler={asked.scheduler}: {rule}")
     folder = asked.parts if asked.parts is not None else out.absolute().parent
-    require(folder.is_dir(), f"parts={folder}: is no folder; make it, or give another one by --parts")
+    require(folder.is_dir(), f"parts={folder}: is not a folder; make it, or give another one by --parts")
     missing = find_spec("distributed") is None
     require(not missing, "engine=dask: Dask is not installed; pip install 'adumbra[dask]'")
     from adumbra.engine import cluster

@@ -150,7 +150,7 @@ def upgrade(
     try:
         text = schema.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
-        raise InvalidInput(f"schema={str(schema)!r}: is no UTF-8 file; check the path") from None
+        raise InvalidInput(f"schema={str(schema)!r}: is not a UTF-8 file; check the path") from None
     new = upgraded(text, str(schema))
     target = schema if out is None else out
     if new != text or out is not None:

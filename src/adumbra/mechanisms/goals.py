@@ -161,7 +161,7 @@ def _top_k(schema: Schema, _delta: float | None) -> Choice:
         return Choice("top-k", "it is the method for item sets")
     require(
         all(is_truth(column) for column in _columns(schema)),
-        "goal=top-k: rows are no item sets; declare [items] in the schema, or boolean columns alone",
+        "goal=top-k: rows are not item sets; declare [items] in the schema, or boolean columns alone",
     )
     return Choice("top-k", "all columns are true or false: each is an item")
 

@@ -191,7 +191,7 @@ def require_about(about: object) -> None:
     known = sorted(card_schema()["properties"]["about"]["properties"])
     require(isinstance(about, Mapping), f"about={about!a}: must be a table of {', '.join(known)}")
     unknown = sorted(set(about) - set(known), key=str) if isinstance(about, Mapping) else []
-    require(not unknown, f"about={unknown[:1]!a}: is no part of a card; known are {', '.join(known)}")
+    require(not unknown, f"about={unknown[:1]!a}: is not a part of a card; known are {', '.join(known)}")
 
 
 def card_faults(card: object) -> tuple[str, ...]:

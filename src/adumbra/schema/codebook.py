@@ -53,7 +53,7 @@ def read_codebook(path: Path) -> dict[str, Entry]:
         require(path.stat().st_size <= MOST_BYTES, f"codebook={path.name!r}: is larger than 64 MiB")
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
-        raise InvalidInput(f"codebook={path.name!r}: is no UTF-8 file; check the path") from None
+        raise InvalidInput(f"codebook={path.name!r}: is not a UTF-8 file; check the path") from None
     kind = path.suffix.lower()
     readers = {".csv": _csv_entries, ".json": _json_entries, ".xml": _ddi_entries}
     known = "a CSV table, Frictionless or JSON Schema (.json), or DDI (.xml)"
@@ -97,7 +97,7 @@ def _named_list(entry: Entry, cell: str) -> Entry:
     if not cell.startswith("@"):
         return entry
     known = ", ".join(f"@{name}" for name in BUILTIN)
-    require(cell[1:] in BUILTIN, f"{cell[:40]!r}: is no built-in list; known are {known}")
+    require(cell[1:] in BUILTIN, f"{cell[:40]!r}: is not a built-in list; known are {known}")
     return dict(BUILTIN[cell[1:]])
 
 

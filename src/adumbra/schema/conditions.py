@@ -197,7 +197,7 @@ def _spans(literal: Literal, column: Declaration) -> list[Span]:
     if not column.is_numeric or literal in column.categories:
         return [_level(literal, column)]
     if isinstance(literal, bool):
-        raise InvalidInput(f"{column.name!r}: {literal!r} is no condition on numbers")
+        raise InvalidInput(f"{column.name!r}: {literal!r} is not a condition on numbers")
     if not isinstance(literal, str):
         require(column.kind in (Kind.NUMBER, Kind.INTEGER), _no_condition(literal, column))
         return _within([(float(literal), float(literal))], column)
@@ -228,11 +228,11 @@ def _value_of(text: str, column: Declaration) -> float | None:
 def _no_condition(literal: Literal, column: Declaration) -> str:
     """What may be written instead."""
     if column.kind.is_time:
-        rule = f"is no condition on a {column.kind}; write '2020-01-31', '<2020-01-31' or 'missing'"
+        rule = f"is not a condition on a {column.kind}; write '2020-01-31', '<2020-01-31' or 'missing'"
     elif column.kind is Kind.ORDINAL:
         rule = "is none of its levels; write one as declared, '<level', 'level..level' or 'missing'"
     else:
-        rule = "is no condition on numbers; write 3, '<15', '0..14' or 'missing'"
+        rule = "is not a condition on numbers; write 3, '<15', '0..14' or 'missing'"
     return f"{column.name!r}: {literal!r} {rule}"
 
 

@@ -182,7 +182,7 @@ class Table:
         for name in self.values:
             if name not in known:
                 where = f"[{self.place[0]}]" if self.place else "a schema"
-                self.fault(name, f"{name}: is no field of {where}; known are {', '.join(known)}")
+                self.fault(name, f"{name}: is not a field of {where}; known are {', '.join(known)}")
 
     def get(self, name: str, kind: type[T], *, needed: bool = False) -> T | None:
         """A field of the right type; else None, and a fault unless it is only absent and not needed."""

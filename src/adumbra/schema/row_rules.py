@@ -84,7 +84,7 @@ def bind(rule: Rule, columns: Sequence[Declaration], label: str | None) -> Bound
 
     def allowed(conditions: Conditions) -> tuple[Allowed, ...]:
         unknown = [name for name, _ in conditions if name not in known]
-        require(not unknown, f"{unknown[:1]}: is no declared column; a rule speaks of these alone")
+        require(not unknown, f"{unknown[:1]}: is not a declared column; a rule speaks of these alone")
         return tuple(compile_condition(given, known[name]) for name, given in conditions)
 
     if rule.never:
@@ -123,7 +123,9 @@ class Derived:
         form = forms[0]
         unknown = set(facts) - _DERIVED_FIELDS[form]
         known = ", ".join(sorted(_DERIVED_FIELDS[form]))
-        require(not unknown, f"{', '.join(sorted(unknown))}: is no field of a {form}; known are {known}")
+        require(
+            not unknown, f"{', '.join(sorted(unknown))}: is not a field of a {form}; known are {known}"
+        )
         name, of = facts.get("name"), facts[form]
         if not isinstance(name, str) or not name:
             raise InvalidInput("name: a derived column needs one")
@@ -163,7 +165,7 @@ class Derived:
         """Raise InvalidInput where the column cannot be computed from these."""
         known = {column.name: column for column in columns}
         unknown = [name for name in self.of if name not in known]
-        require(not unknown, f"{unknown[:1]}: is no declared column; derive from these alone")
+        require(not unknown, f"{unknown[:1]}: is not a declared column; derive from these alone")
         sources = [known[name] for name in self.of]
         require(self.name not in known, f"name={self.name!r}: is declared as a column too; remove one")
         if self.form == MAP:

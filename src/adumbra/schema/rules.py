@@ -166,7 +166,9 @@ def _bound_faults(column: Declaration) -> list[Fault]:
     if not lower < upper:
         return [("upper", f"upper={high}: must be above lower={low}")]
     if not is_finite(float(upper) - float(lower)):
-        return [("upper", f"upper={high}: the distance to lower={low} is no float64; narrow the bounds")]
+        return [
+            ("upper", f"upper={high}: the distance to lower={low} overflows float64; narrow the bounds")
+        ]
     if column.is_whole:
         rule = "must be a whole number between -2^53 and 2^53"
         if column.kind.is_time:

@@ -53,7 +53,7 @@ class TableDeclaration:
             rule = "declare the column of ids, and max_rows_per_person"
             found.append(("person", f"person is absent: unit='person' needs it; {rule}"))
         if self.label is not None and self.label not in self.names and not self.is_open:
-            found.append(("label", f"label={self.label!r}: is no column; name a declared one"))
+            found.append(("label", f"label={self.label!r}: is not a column; name a declared one"))
         return found + self._row_faults()
 
     def _csv_faults(self) -> list[Fault]:

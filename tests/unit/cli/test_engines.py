@@ -19,7 +19,7 @@ def test_sizes_are_read(text, size):
 
 @pytest.mark.parametrize("text", ["", "2", "GB", "-1GB", "1e9", "2 gigabytes", "1GB2"])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(InvalidInput, match=f"memory={text}: is no size; write it like 2GB"):
+    with pytest.raises(InvalidInput, match=f"memory={text}: is not a size; write it like 2GB"):
         bytes_of(text)
 
 

@@ -121,7 +121,7 @@ def test_cast_is_kept_in_file_and_digest():
     # As computed before the key existed: files without it keep their digest.
     assert plain.digest() == "1ff2f88af2a04372ba1429b434e5e4fb58efe1ada5d9deef7833261371a81a45"
     group = TEXT.replace("[[columns]]\nname", "cast = 1\n[[groups]]\nmatch").replace('"a"', '"a*"')
-    with pytest.raises(SchemaError, match="cast: is no field of"):
+    with pytest.raises(SchemaError, match="cast: is not a field of"):
         Schema.parse(group)
     spread = Schema.parse(group.replace("cast = 1\n", "") + "cast = true\n").expand(["a1", "a2"])
     assert [column.cast for column in spread.columns] == [True, True]

@@ -50,8 +50,8 @@ def test_every_row_meets_the_conditions_and_the_rules(released):
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ({"aged": 3}, "is no declared column"),
-        ({"decade": 0}, "is no declared column"),
+        ({"aged": 3}, "is not a declared column"),
+        ({"decade": 0}, "is not a declared column"),
         ({"age": ">99"}, "no value of 'age' meets"),
         ({"job": "w"}, "is none of its categories"),
         ({"smoker": True, "job": "x"}, "0 of 65,536 rows that were drawn"),

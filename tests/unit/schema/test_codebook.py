@@ -101,7 +101,7 @@ def test_what_is_no_codebook_is_refused(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=r"^codebook='b\."):
         read_codebook(tmp_path / name)
-    with pytest.raises(InvalidInput, match="is no UTF-8 file"):
+    with pytest.raises(InvalidInput, match="is not a UTF-8 file"):
         read_codebook(tmp_path / "absent.csv")
 
 

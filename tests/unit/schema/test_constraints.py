@@ -71,7 +71,7 @@ def test_a_schema_reads_and_writes_its_constraints():
         (constraint("a", "a"), "closes a circle"),
         ("[constraints]\nlower = 1\n", "constraints: must be tables"),
         ('[[constraints]]\nlower = "a"\n', "upper is absent"),
-        ('[[constraints]]\nlower = "a"\nupper = "b"\nby = 1\n', "by: is no field"),
+        ('[[constraints]]\nlower = "a"\nupper = "b"\nby = 1\n', "by: is not a field"),
     ],
 )
 def test_wrong_constraints_are_refused_with_their_line(wrong, message):

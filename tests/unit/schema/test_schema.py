@@ -26,7 +26,7 @@ BAD_COLUMNS = [
     ({"upper": math.inf}, "upper=inf: must be finite"),
     ({"upper": 10**400}, "must be finite"),
     ({"lower": 1, "upper": 1}, "upper=1: must be above lower=1"),
-    ({"lower": -1e308, "upper": 1e308}, "upper=1e+308: the distance to lower=-1e+308 is no float64"),
+    ({"lower": -1e308, "upper": 1e308}, "upper=1e+308: the distance to lower=-1e+308 overflows float64"),
     ({"kind": Kind.INTEGER, "upper": 1.5}, "upper=1.5: must be a whole number"),
     ({"kind": Kind.INTEGER, "upper": 2**53}, "must be a whole number between -2^53 and 2^53"),
     ({"kind": Kind.INTEGER, "upper": 3, "missing": 1.5}, "missing=1.5: must be a whole number"),
@@ -105,7 +105,7 @@ def test_missing_values_and_limits():
         ({"columns": ()}, "columns are absent"),
         ({"columns": (NUMBER, NUMBER)}, "columns 'a': declared more than once"),
         ({"items": ItemSpec(upper=3)}, "a table has either columns or item sets"),
-        ({"label": "q"}, "label='q': is no column"),
+        ({"label": "q"}, "label='q': is not a column"),
         ({"rows": 0}, "rows=0: must lie between 1 and max_rows=2147483648"),
         ({"rows": 5, "max_rows": 4}, "rows=5: must lie between 1 and max_rows=4"),
         ({"max_rows": 0}, "max_rows=0: must lie between 1 and 2^31"),
@@ -149,7 +149,7 @@ def test_patterns_expand_in_place_and_take_what_is_left():
     assert expanded.expand(["whatever"]) is expanded
     with pytest.raises(InvalidInput, match=r"match='g\*': matches no column"):
         schema.expand(["other"])
-    with pytest.raises(InvalidInput, match="label='g2': is no column"):
+    with pytest.raises(InvalidInput, match="label='g2': is not a column"):
         schema.expand(["g7"])
 
 

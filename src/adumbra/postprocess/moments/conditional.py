@@ -28,7 +28,7 @@ def synthesize_where(
     columns = {column.name: column for column in schema.columns}
     conditions = read_conditions(where)
     unknown = [name for name, _ in conditions if name not in columns]
-    require(not unknown, f"where: {unknown[:1]} is no declared column of the release")
+    require(not unknown, f"where: {unknown[:1]} is not a declared column of the release")
     taken = [compile_condition(condition, columns[name]) for name, condition in conditions]
     for one in taken:
         require(not one.is_empty, f"where: no value of {one.column!r} meets the condition")
