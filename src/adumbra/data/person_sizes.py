@@ -80,6 +80,9 @@ def rows_per_person(data: object, schema: Schema) -> tuple[pa.Table, Schema]:
         if sum(len(counts) for _, counts in waiting) > len(held[1]):  # so that each id is moved seldom
             held, waiting = _counted([held, *waiting]), []
     _, counts = _counted([held, *waiting])
+    counts = counts[
+        : schema.max_rows
+    ]  # by the order of ids, which one person more or less does not change
     cells = np.searchsorted(np.array(STEPS), counts).astype(np.int8)
     levels = pa.DictionaryArray.from_arrays(pa.array(cells), pa.array(level_names()))
     return pa.table({PERSON: np.arange(len(cells)), ROWS: levels}), counting

@@ -1,17 +1,20 @@
 """More rows from a published release of moments, for whoever holds it: no ledger, no charge."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from adumbra.errors import Unsupported, require
+from adumbra.mechanisms.base import Noise
 from adumbra.mechanisms.methods import config_of
-from adumbra.mechanisms.moments.plan import METHOD, settle
+from adumbra.mechanisms.moments.plan import MARGINALS, METHOD, ONE_WAY, settle
 from adumbra.mechanisms.moments.release import model_of
 from adumbra.postprocess.moments.conditional import synthesize_where
 from adumbra.release.artifact import Release
 from adumbra.release.formats import stored_schema
+
+HISTOGRAMS = (MARGINALS, ONE_WAY)
 
 
 def sample(
@@ -32,7 +35,8 @@ def sample(
 
     Raises
     ------
-    InvalidInput, if a condition does not fit or hardly any row meets it; Unsupported for other methods.
+    InvalidInput, if a condition does not fit or hardly any row meets it; Unsupported for other methods,
+    and for a release that was made by other rules than those of this version.
     """
     require(n >= 1, f"n={n}: must be at least 1")
     require(sample_seed >= 0, f"sample_seed={sample_seed}: must be 0 or above")
@@ -42,6 +46,20 @@ def sample(
         raise Unsupported(f"method={method['name']}: has no model to draw from; {remedy}")
     config = config_of(METHOD, method["config"])
     arrays = {name: np.asarray(value, np.float64) for name, value in release.arrays.items()}
-    model = model_of(settle(config, release.schema), arrays)
+    settled = settle(config, release.schema)
+    _require_own_rules(release, settled.plan.noise)
+    model = model_of(settled, arrays)
     made = synthesize_where(model, n, sample_seed, where)
     return made.cast(stored_schema(made.schema))
+
+
+def _require_own_rules(release: Release, planned: Sequence[Noise]) -> None:
+    """Refuse a release of other rules: its numbers would be read with noise that they do not have.
+
+    The histograms are asked alone. Noise of later steps follows from them.
+    """
+    drawn = {one["purpose"]: one["scale"] for one in release.card["mechanisms"]}
+    first = {one.purpose: one.scale for one in planned if one.purpose in HISTOGRAMS}
+    if first != {purpose: scale for purpose, scale in drawn.items() if purpose in HISTOGRAMS}:
+        remedy = "use the version that its card names, or the rows of the release"
+        raise Unsupported(f"release: was made by other rules than those of this version; {remedy}")

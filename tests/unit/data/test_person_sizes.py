@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import adumbra as ad
 from adumbra.data import person_sizes
 from adumbra.data.person_sizes import PERSON, ROWS, STEPS, level_names, sizes_schema
+from adumbra.mechanisms.bounds.filling import persons_within
 from adumbra.schema.rules import PersonSpec
 
 SCHEMA = ad.Schema(
@@ -116,6 +118,29 @@ def test_one_person_moves_the_counts_by_what_is_paid_for():
     assert planned.noise[0].sensitivity == pytest.approx(1.0)
     exchanged = sizes_schema(replace(SCHEMA, neighbours=ad.Neighbours.REPLACE_PERSON))
     assert ad.plan(ad.BoundsConfig(epsilon=1.0), exchanged).noise[0].sensitivity == pytest.approx(2**0.5)
+
+
+def test_persons_above_the_limit_are_cut_by_the_order_of_ids():
+    """One person more, wherever it comes, moves at most one other out."""
+    limited = replace(SCHEMA, max_rows=40)
+    ids = [f"p{who}" for who in range(120) for _ in range(1 + who % 9)]
+    before = levels(table(ids), limited)
+    assert sum(before.values()) == 40
+    for who in range(60):
+        after = levels(table([f"new{who}", *ids]), limited)
+        assert sum(((after - before) + (before - after)).values()) <= 2
+
+
+def test_empty_cells_add_no_persons():
+    """Noise below zero is not cut before it is summed; the curve never falls and ends at one."""
+    made = SimpleNamespace(
+        schema=sizes_schema(SCHEMA),
+        card={"method": {"name": "bounds"}},
+        arrays={"counts": np.array([90.0, -20.0, 30.0, *[-5.0, 5.0] * 4, 0.0])},
+    )
+    found = tuple(persons_within(made).values())
+    assert found[:3] == (0.9, 0.9, 1.0)
+    assert set(found[3:]) == {1.0}
 
 
 def test_a_table_of_rows_is_refused():

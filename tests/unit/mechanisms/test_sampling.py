@@ -33,6 +33,19 @@ def test_the_seed_of_the_card_gives_the_released_rows_again(released):
     assert not ad.sample(released, 2000, sample_seed=6).equals(released.data)
 
 
+def test_a_release_of_other_rules_is_refused_by_name(released):
+    """Its numbers would be read with noise that they do not have."""
+    other = [
+        {**one, "scale": 2.0 * one["scale"]} if one["purpose"] == "one_way" else one
+        for one in released.card["mechanisms"]
+    ]
+    older = [one for one in released.card["mechanisms"] if one["purpose"] != "one_way"]
+    for mechanisms in (other, older):
+        changed = replace(released, card={**released.card, "mechanisms": mechanisms})
+        with pytest.raises(Unsupported, match="made by other rules"):
+            ad.sample(changed, 10)
+
+
 def test_every_row_meets_the_conditions_and_the_rules(released):
     where = {"age": "<30", "region": ["a", "b"], "smoker": {"not": True}}
     table = ad.sample(released, 700, where=where, sample_seed=1)

@@ -77,8 +77,10 @@ def persons_within(release: Release) -> dict[int, float]:
     counted = [(column.name, column.categories) for column in release.schema.columns]
     fits = release.card["method"]["name"] == METHOD and counted == [(ROWS, level_names())]
     require(fits, "release: holds no rows per person; release what `rows_per_person` gives by bounds")
-    held = np.maximum(release.arrays[COUNTS], 0.0)
-    shares = np.cumsum(held)[:-1] / max(float(held.sum()), 1.0)
+    counts = np.asarray(release.arrays[COUNTS])
+    # Cells are not cut at 0 before they are summed: empty ones would add up to persons that nobody is.
+    shares = np.cumsum(counts)[:-1] / max(float(counts.sum()), 1.0)
+    shares = np.clip(np.maximum.accumulate(shares), 0.0, 1.0)
     return dict(zip(STEPS, shares.tolist(), strict=True))
 
 

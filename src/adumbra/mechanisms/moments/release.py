@@ -392,9 +392,9 @@ def pictures(settled: Settled[MomentsConfig, Parts], published: Published) -> Pi
     is_pure = settled.config.delta == 0
     marginals, centre = read_first(settled, arrays)
     gram = read_gram(settled, arrays, *settled.parts.gram_of(len(centre.means)))
-    shown = histograms_of(design, schema, arrays["marginals"], marginals, is_pure=is_pure)
+    shown = histograms_of(design, schema, marginals, is_pure=is_pure)
     heat, spectrum = correlations_of(design, schema, marginals, centre, gram, is_pure=is_pure)
     if schema.items is not None:
         return Pictures(bars=item_bars(shown), heat=heat, spectrum=spectrum)
-    classes = class_bars(design, schema, arrays["marginals"], marginals, is_pure=is_pure)
+    classes = class_bars(design, schema, marginals, is_pure=is_pure)
     return Pictures(histograms=shown, bars=classes, heat=heat, spectrum=spectrum)

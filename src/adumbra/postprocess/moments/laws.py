@@ -37,6 +37,7 @@ class Marginals:
     rows: float  # the number of rows: public, or from the noisy histograms
     sigma: float  # standard deviation of a histogram's cell
     pooled_sigma: float  # the same of a category over all classes
+    counts: tuple[Array, ...] = field(repr=False)  # noisy ones: of each column, then of the classes
     class_shares: Array = field(repr=False)
     laws: tuple[Array, ...] = field(
         repr=False
@@ -83,6 +84,7 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
         rows=total,
         sigma=sigma,
         pooled_sigma=noise.pooled,
+        counts=tuple(histograms),
         class_shares=shares,
         laws=(*laws, *lacking),
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adumbra.numerics import Array, Ints
+from adumbra.numerics import Ints
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.postprocess.moments.design import Centre, Design, Feature
 from adumbra.postprocess.moments.laws import Marginals
@@ -18,14 +18,15 @@ SHOWN_ITEMS = 20
 
 
 def histograms_of(
-    design: Design, schema: Schema, counts: Array, marginals: Marginals, *, is_pure: bool
+    design: Design, schema: Schema, marginals: Marginals, *, is_pure: bool
 ) -> tuple[Histogram, ...]:
-    """Every column's released counts; those of a category are summed over classes."""
+    """Every column's noisy counts; those of a category are summed over classes."""
     found = []
-    for feature, own in zip(design.columns, _split(design, counts), strict=False):
+    for feature, own in zip(design.columns, marginals.counts, strict=False):
         by_class = own.reshape(-1, feature.counted)
         shares = by_class.sum(axis=0) / marginals.rows
-        deviation = marginals.sigma * math.sqrt(len(by_class)) / marginals.rows
+        sigma = marginals.sigma if len(by_class) == 1 else marginals.pooled_sigma
+        deviation = sigma / marginals.rows
         found.append(
             Histogram(
                 name=feature.name,
@@ -41,18 +42,18 @@ def histograms_of(
 
 
 def class_bars(
-    design: Design, schema: Schema, counts: Array, marginals: Marginals, *, is_pure: bool
+    design: Design, schema: Schema, marginals: Marginals, *, is_pure: bool
 ) -> tuple[Bars, ...]:
-    """The released class counts as shares."""
+    """The noisy class counts as shares."""
     if design.label is None:
         return ()
     column = schema.columns[design.label]
-    shares = _split(design, counts)[-1] / marginals.rows
+    shares = marginals.counts[-1] / marginals.rows
     reach = reach_of(marginals.sigma / marginals.rows, is_pure=is_pure)
     return (
         Bars(
             title=f"Classes of {column.name}",
-            caption="The released count of each class, as a share of the rows. With its ± it covers "
+            caption="The noisy count of each class, as a share of the rows. With its ± it covers "
             "that of the table in 95 of 100 releases that could have been made.",
             names=class_names(column, len(shares)),
             values=tuple(shares.tolist()),
@@ -105,10 +106,6 @@ def class_names(column: Column, count: int) -> tuple[str, ...]:
     if column.is_numeric:
         return tuple(column.text(column.limits[0] + code) for code in range(count))
     return tuple(name or "missing" for name in level_names(column))
-
-
-def _split(design: Design, counts: Array) -> list[Array]:
-    return np.split(counts, np.cumsum(design.cells)[:-1])
 
 
 def _levels(feature: Feature, schema: Schema) -> tuple[str, ...]:
