@@ -99,7 +99,7 @@ def test_projected_rows_answer_distances(folder):
     for left, right, said in ((3, 3, "two rows"), (3, 4000, "rows 0 to 3999")):
         with pytest.raises(InvalidInput, match=said):
             release.distance(left, right)
-    with pytest.raises(Unsupported, match="no sample"):
+    with pytest.raises(Unsupported, match="not a sample"):
         release.ask("distance 3 and 7", population=True)
     with pytest.raises(Unsupported, match="by dppro or jl-laplace would answer"):
         ad.load(folder / "lda").distance(3, 7)

@@ -366,7 +366,7 @@ def test_the_command_line_runs_on_workers_of_its_own(tmp_path, monkeypatch):
         ("--engine spark", "engine=spark: unknown; use local or dask"),
         ("--workers 2", "workers=2: needs workers; give --engine dask"),
         ("--engine dask --scheduler tls://h:1 --threads 2", "its workers are there already"),
-        ("--engine dask --parts nowhere", "parts=nowhere: is no folder"),
+        ("--engine dask --parts nowhere", "parts=nowhere: is not a folder"),
         ("--engine dask --scheduler 10.0.0.1:8786", "in the clear; use tls://host:port"),
     ):
         done = in_process(*words.split(), *flags.split())
