@@ -1,7 +1,7 @@
 """Every peer on the same tables, budget and judges, each in an environment of its own (`make peers`).
 
     python benchmarks/peers.py --environments FOLDER [--data ../shared/data] [--methods a,b]
-        [--tables x,y] [--draws 3] [--cpu-seconds 1800] [--memory-gib 16] [--page]
+        [--tables x,y] [--draws 3] [--cpu-seconds 1800] [--wall-factor 3] [--memory-gib 16] [--page]
 
 epsilon = 1, delta = 1e-6, add-remove. A crash, an install that fails or a time-out is a result with its
 message; after a time-out a method is not tried on wider tables. One draw where a draw takes longer than
@@ -49,7 +49,7 @@ class Session:
         self.own = facts.source_state()["source"]
         self.run = None
         self.caps = capped.Caps(
-            cpu_seconds=options.cpu_seconds, wall_seconds=3 * options.cpu_seconds,
+            cpu_seconds=options.cpu_seconds, wall_seconds=options.wall_factor * options.cpu_seconds,
             memory_gib=options.memory_gib,
         )  # fmt: skip
 
@@ -181,6 +181,9 @@ def options_of(words):
     parser.add_argument("--tables", default=",".join(tables.LADDER), type=lambda text: text.split(","))
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--cpu-seconds", type=int, default=1800)
+    parser.add_argument(
+        "--wall-factor", type=int, default=3, help="wall over processor time; more beside other work"
+    )
     parser.add_argument("--memory-gib", type=float, default=16.0)
     parser.add_argument("--results", type=Path, default=facts.RESULTS)
     parser.add_argument("--pages", type=Path, default=facts.PAGES)
