@@ -27,8 +27,8 @@ from adumbra.data.sources import open_source
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Column, Kind, Schema
+from adumbra.schema.table import PersonSpec
 
 MOST = 8
 EPSILON = 1.0

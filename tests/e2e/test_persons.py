@@ -19,8 +19,8 @@ from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+from adumbra.schema.table import PersonSpec
 
 SECRET_IDS = [f"Zebedee-{number}" for number in range(40)]
 

@@ -18,8 +18,8 @@ from adumbra.data.sources import open_source
 from adumbra.data.sql import VARIABLE, SqlQuery
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+from adumbra.schema.table import PersonSpec
 from support.data import MIXED, table
 from support.ledger import DATABASES, new_location
 

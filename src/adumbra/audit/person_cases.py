@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from adumbra.audit.pairs import Case, Tables
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import NoPerson, PersonBound, PersonSpec
 from adumbra.schema.schema import Schema
+from adumbra.schema.table import NoPerson, PersonBound, PersonSpec
 
 MOST = 3  # rows of a person that are used
 MORE = MOST + 2  # that the moved person has

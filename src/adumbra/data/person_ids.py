@@ -28,7 +28,7 @@ from adumbra.data.cells import CELLS
 from adumbra.data.columns import DECIMAL, _as_bytes, _plain, parse_numbers, read_numbers
 from adumbra.errors import require
 from adumbra.numerics import EXACT
-from adumbra.schema.rules import PersonIds
+from adumbra.schema.table import PersonIds
 from adumbra.schema.writing import is_text, value_type
 
 Words = NDArray[np.uint64]

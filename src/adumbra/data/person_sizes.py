@@ -16,8 +16,8 @@ from adumbra.data.persons import PersonSource
 from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput
 from adumbra.numerics import Ints
-from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Column, Kind, Schema
+from adumbra.schema.table import PersonSpec
 
 STEPS = tuple(2**step for step in range(11))  # the last row numbers of the cells: 1, 2, 4, ..., 1024
 ROWS, PERSON = "rows", "person"  # columns of the table

@@ -29,8 +29,8 @@ from adumbra.data.sets import arrow_lists, make_sets
 from adumbra.data.spool import HELD_BYTES, Spool
 from adumbra.errors import InvalidInput
 from adumbra.numerics import Array, Ints
-from adumbra.schema.rules import NoPerson, PersonSpec
 from adumbra.schema.schema import Schema
+from adumbra.schema.table import NoPerson, PersonSpec
 
 SHELVES = 256
 FRAME_ROWS = 65_536

@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from adumbra.errors import InvalidInput, require
-from adumbra.schema.rules import MAX_ROWS
+from adumbra.schema.table import MAX_ROWS
 
 HELP = "help"  # key of a field's metadata
 CHOICES = "choices"  # key of the words that a text field takes

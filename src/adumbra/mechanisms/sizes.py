@@ -15,8 +15,8 @@ from adumbra.numerics import NOISE_BLOCK
 from adumbra.postprocess.decode import block_sizes
 from adumbra.release.formats import GROUP_CELLS, GROUP_ROWS
 from adumbra.release.place import in_words
-from adumbra.schema.rules import MAX_ROWS
 from adumbra.schema.schema import Column, Schema
+from adumbra.schema.table import MAX_ROWS
 
 FLOAT = 8  # bytes of a number
 PROCESS = 264 * 2**20  # Python, its libraries and compiled loops: the peak of the smallest release

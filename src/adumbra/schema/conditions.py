@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT, Array
-from adumbra.schema.rules import OWN_CATEGORY, Declaration, Kind, is_finite
+from adumbra.schema.column import OWN_CATEGORY, Declaration, Kind, is_finite
 from adumbra.schema.times import instant_of
 
 MISSING = "missing"

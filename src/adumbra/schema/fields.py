@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from adumbra.errors import SchemaError
-from adumbra.schema.rules import Kind
+from adumbra.schema.column import Kind
 from adumbra.schema.schema import FORMAT
 from adumbra.schema.times import instant_of
 

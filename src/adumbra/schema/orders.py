@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adumbra.schema.rules import Declaration
+from adumbra.schema.column import Declaration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,24 +3,18 @@
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import LEGAL_PAIRS, Moved, Moves, Neighbours, Relation, Unit
+from adumbra.schema.column import NULL, Declaration, Kind
 from adumbra.schema.fields import NEW, PERSON, Faults, Table, find_lines
 from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Derived, Rule
-from adumbra.schema.rules import (
-    MAX_ROWS,
-    NULL,
-    Declaration,
-    Kind,
-    PersonSpec,
-)
 from adumbra.schema.schema import FIRST_FORMAT, FORMAT, Column, ItemSpec, Pattern, Schema
-from adumbra.schema.table import TableDeclaration
+from adumbra.schema.table import MAX_ROWS, PersonSpec, TableDeclaration
 from adumbra.schema.witness import row_faults
 
 MOST_COLUMNS = 100_000
@@ -344,21 +338,19 @@ def _read_column(entry: Table, name: str) -> Column | None:
         missing = None
     if kind is None or len(entry.faults.found) > before:
         return None
-    declared = Declaration(
-        name=name,
-        kind=kind,
-        lower=lower,
-        upper=upper,
-        categories=tuple(categories),
-        missing=missing,
-        cast=is_cast or False,
-        source=entry.get("source", str) or "",
-        atoms=entry.numbers("atoms", kind),
-        private=entry.get("private", bool) or False,
-    )
-    faults = declared.faults()
+    given: dict[str, Any] = {
+        "name": name,
+        "kind": kind,
+        "lower": lower,
+        "upper": upper,
+        "categories": tuple(categories),
+        "missing": missing,
+        "cast": is_cast or False,
+        "source": entry.get("source", str) or "",
+        "atoms": entry.numbers("atoms", kind),
+        "private": entry.get("private", bool) or False,
+    }
+    faults = Declaration(**given).faults()
     for field_name, message in faults:
         entry.fault(field_name, message)
-    if faults:
-        return None
-    return Column(**asdict(declared))
+    return None if faults else Column(**given)

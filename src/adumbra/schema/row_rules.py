@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from adumbra.errors import InvalidInput, require
+from adumbra.schema.column import Declaration, Kind
 from adumbra.schema.conditions import (
     Allowed,
     Conditions,
@@ -25,7 +26,6 @@ from adumbra.schema.conditions import (
     read_condition,
     read_conditions,
 )
-from adumbra.schema.rules import Declaration, Kind
 from adumbra.schema.times import instant_of
 
 MAP, CUT, SUM = "map", "cut", "sum"

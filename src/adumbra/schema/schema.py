@@ -17,17 +17,11 @@ import rfc8785
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import Ints
 from adumbra.relations import Moves, Neighbours, Reach, Relation, Unit
-from adumbra.schema.column import Column
+from adumbra.schema.column import OWN_CATEGORY, Column, Kind
 from adumbra.schema.item_ids import listed_ids, read_ids
 from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Bound, Derived, Rule, bind
-from adumbra.schema.rules import (
-    MAX_ROWS,
-    OWN_CATEGORY,
-    Kind,
-    PersonSpec,
-)
-from adumbra.schema.table import TableDeclaration
+from adumbra.schema.table import MAX_ROWS, PersonSpec, TableDeclaration
 from adumbra.schema.witness import Row, find_row, row_faults
 
 __all__ = [

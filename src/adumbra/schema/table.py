@@ -1,12 +1,87 @@
 """What is declared of a table besides its columns, and every rule that it breaks."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from adumbra.relations import LEGAL_PAIRS, Moves, Relation, Unit, is_legal
-from adumbra.schema.rules import MAX_ROWS, Fault, PersonSpec, doubled
+from adumbra.schema.column import Fault, doubled
 
+MAX_ROWS = 2**31
+MOST_ROWS_PER_PERSON = 2**20
+WEIGHT_BITS = 6  # of a row's weight under bound=scale: the least is 1/64
 DELIMITERS = (",", ";", "\t", "|", ":", "^", "~")  # no blank: a lone CR reads as one
 ENCODINGS = ("utf-8", "latin-1", "windows-1252", "utf-16")
+
+
+class PersonBound(StrEnum):
+    """What happens to a person who has more rows than are used."""
+
+    KEEP = "keep"  # the rows with the smallest hash of id and content
+    SCALE = "scale"  # all rows, each at a part of its weight
+
+
+class NoPerson(StrEnum):
+    """What happens to rows without an id."""
+
+    DROP = "drop"
+    ONE_PERSON = "one-person"  # all of them together are one person's
+
+
+class PersonIds(StrEnum):
+    """Which ids are one person's."""
+
+    ALIKE = "alike"  # numbers of one value, texts that differ in case or blanks
+    AS_WRITTEN = "as-written"  # the same letters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonSpec:
+    """Whose rows belong together (`unit = "person"`), and how many of one person are used."""
+
+    column: str  # holds the ids; never released
+    max_rows: int
+    bound: str = PersonBound.KEEP.value
+    no_person: str = NoPerson.DROP.value
+    ids: str = PersonIds.ALIKE.value
+
+    @property
+    def weight_bits(self) -> int:
+        """Rows weigh multiples of 2^-bits: 0 where every row is whole."""
+        return WEIGHT_BITS if self.bound == PersonBound.SCALE else 0
+
+    def facts(self) -> dict[str, object]:
+        """The declared fields, by their names in a schema file."""
+        return {
+            "person": self.column,
+            "max_rows_per_person": self.max_rows,
+            "bound": self.bound,
+            "no_person": self.no_person,
+            **({} if self.ids == PersonIds.ALIKE else {"ids": self.ids}),
+        }
+
+    def faults(self, table: "TableDeclaration") -> list[Fault]:
+        """Every rule that is broken."""
+        found: list[Fault] = []
+        if not self.column or self.column in table.names:
+            rule = "must name the column of ids, which is not declared as a column: it is never released"
+            found.append(("person", f"person={self.column!r}: {rule}"))
+        if not 1 <= self.max_rows <= MOST_ROWS_PER_PERSON:
+            rule = f"must lie between 1 and {MOST_ROWS_PER_PERSON}"
+            found.append(("max_rows_per_person", f"max_rows_per_person={self.max_rows}: {rule}"))
+        for name, value, words in (
+            ("bound", self.bound, tuple(PersonBound)),
+            ("no_person", self.no_person, tuple(NoPerson)),
+            ("ids", self.ids, tuple(PersonIds)),
+        ):
+            if value not in words:
+                found.append((name, f"{name}={value!r}: must be {' or '.join(words)}"))
+        if table.unit is not Unit.PERSON:
+            rule = f"needs unit='person', not {str(table.unit)!r}; correct the unit, or remove it"
+            found.append(("person", f"person={self.column!r}: {rule}"))
+        if table.header is False:
+            rule = "a file without a line of names has no column of ids; give it names"
+            found.append(("header", f"header=false: {rule}"))
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

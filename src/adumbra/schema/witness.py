@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from adumbra.errors import InvalidInput, require
+from adumbra.schema.column import Declaration, Kind
 from adumbra.schema.conditions import Allowed, can_be_missing, inverted, limits_of
 from adumbra.schema.orders import Order
 from adumbra.schema.row_rules import Bound, Derived, Rule, bind
-from adumbra.schema.rules import Declaration, Kind
 
 MOST_STEPS = 100_000
 

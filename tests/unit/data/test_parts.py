@@ -18,8 +18,8 @@ from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.privacy.ledger.tripwire import Fingerprint
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Schema
+from adumbra.schema.table import PersonSpec
 from support.methods import draw
 
 ROWS, WIDTH = 5 * NOISE_BLOCK + 77, 7

@@ -15,7 +15,7 @@ import adumbra as ad
 from adumbra.data import person_sizes
 from adumbra.data.person_sizes import PERSON, ROWS, STEPS, level_names, sizes_schema
 from adumbra.mechanisms.bounds.filling import persons_within
-from adumbra.schema.rules import PersonSpec
+from adumbra.schema.table import PersonSpec
 
 SCHEMA = ad.Schema(
     columns=(ad.Column(name="x", kind=ad.Kind.NUMBER, lower=0.0, upper=1.0),),

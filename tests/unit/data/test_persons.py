@@ -18,8 +18,8 @@ from adumbra.data.spool import Spool
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, SchemaError, Unsupported
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+from adumbra.schema.table import PersonSpec
 from adumbra.statistics.counts import ItemCounts, item_rows
 from adumbra.statistics.histograms import Histograms, cell_rows
 

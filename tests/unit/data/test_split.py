@@ -16,8 +16,8 @@ from adumbra.errors import Unsupported
 from adumbra.mechanisms.topk.zone import ZoneSource
 from adumbra.privacy.ledger.tripwire import Fingerprint
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import ItemSpec, Schema
+from adumbra.schema.table import PersonSpec
 
 SCHEMA = Schema.numeric(3, lower=-1.0, upper=1.0)
 SETS = Schema(items=ItemSpec(upper=9), unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE)

@@ -14,7 +14,7 @@ from adumbra.mechanisms.bounds.release import FOUND
 from adumbra.relations import Unit
 from adumbra.release.artifact import Release
 from adumbra.release.card import canonical
-from adumbra.schema.rules import NULL, OWN_CATEGORY
+from adumbra.schema.column import NULL, OWN_CATEGORY
 from adumbra.schema.schema import Column, Kind, Schema
 
 NAMED = 12  # letters of the digest of the cited release, which `adumbra verify` prints

@@ -14,8 +14,8 @@ from adumbra.mechanisms.bounds.plan import USUAL
 from adumbra.postprocess.found import bounds_of, found_range, grid, one_further
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
-from adumbra.schema.rules import PersonSpec
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
+from adumbra.schema.table import PersonSpec
 from support.components import draft_of
 
 LOUD = {"epsilon": 1000.0, "delta": 1e-6}  # next to no noise
