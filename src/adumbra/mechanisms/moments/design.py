@@ -104,11 +104,11 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         label_units=round(weight * 2**ROW_BITS),
         quantile=CLIP_QUANTILES[0],
     )
-    edge = relative_edge(config, decided, decided.widest())
+    edge = relative_edge(config, decided, decided.widest)
     if edge > REFINED_EDGE and config.marginal_share is None:  # pairs are noise: one-way laws get more
         share = _histogram_share(config, features, count, most=NOISY_SHARES[label is not None])
         decided = replace(decided, shares=_shares(share, POOLED_SHARES[1], is_pooled=is_pooled))
-        edge = relative_edge(config, decided, decided.widest())
+        edge = relative_edge(config, decided, decided.widest)
     decided = replace(decided, is_refined=edge <= REFINED_EDGE and _is_coded(decided))
     decided = _with_chosen(config, schema, decided)
     is_paired = decided.is_refined and not any(f.is_levels for f in features)
@@ -224,7 +224,7 @@ def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:
 def size_of(config: MomentsConfig, schema: Schema, decided: Design, gram: BlockGram) -> Size:
     """At its peak it sums the Gram, or it holds the model and draws rows."""
     entries, histograms = sum(gram.parts), sum(decided.cells) + sum(decided.pooled_cells)
-    latent = decided.widest()
+    latent = decided.widest
     room = sizes.synthetic_room(
         schema,
         asked=config.synthetic_rows,

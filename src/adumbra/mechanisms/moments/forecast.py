@@ -229,7 +229,7 @@ def _notes(
     said += _pair_notes(decided, noise)
     if len(gram.blocks) > 1:
         said.append(
-            f"{decided.widest()} encoded columns exceed {BLOCK_WIDTH}: second moments are released for "
+            f"{decided.widest} encoded columns exceed {BLOCK_WIDTH}: second moments are released for "
             f"{len(gram.blocks)} blocks of neighbouring columns; across blocks only classes tie columns."
         )
     if config.delta == 0:

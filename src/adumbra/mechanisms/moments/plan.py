@@ -154,7 +154,7 @@ def settle(config: MomentsConfig, schema: Schema) -> Settled[MomentsConfig, Part
         rows_to_draw(config, None)
     decided, is_pure = design(config, schema), config.delta == 0
     histograms, lengths = Histograms(cells=decided.cells), Histograms(cells=(RADIUS_CELLS,))
-    gram = gram_statistic(decided, decided.widest())
+    gram = gram_statistic(decided, decided.widest)
     if is_pure:
         split = split_epsilon(config.epsilon, decided.shares)
     else:
@@ -215,7 +215,7 @@ def _plan(config: MomentsConfig, parts: Parts, gram: BlockGram) -> Plan:
         details={
             "one_way_total_variation": expected.one_way,
             "shares": dict(zip(purposes_of(decided), decided.shares, strict=True)),
-            "encoded_columns": decided.widest(),
+            "encoded_columns": decided.widest,
             "blocks": list(gram.blocks),
             "rows": decided.rows,
             "refined": decided.is_refined,

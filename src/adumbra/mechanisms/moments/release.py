@@ -70,12 +70,7 @@ from adumbra.postprocess.moments.model import (
     with_measured,
     working_rows,
 )
-from adumbra.postprocess.moments.pictures import (
-    class_bars,
-    correlations_of,
-    histograms_of,
-    item_bars,
-)
+from adumbra.postprocess.moments.pictures import pictures_of
 from adumbra.postprocess.moments.tables import Codes
 from adumbra.postprocess.pictures import Pictures
 from adumbra.postprocess.rules import Shift
@@ -389,12 +384,6 @@ def pictures(settled: Settled[MomentsConfig, Parts], published: Published) -> Pi
     """One-way histograms, classes, correlations and their spectrum."""
     arrays = {name: np.asarray(value, np.float64) for name, value in published.arrays.items()}
     design, schema = settled.parts.design, settled.schema
-    is_pure = settled.config.delta == 0
     marginals, centre = read_first(settled, arrays)
     gram = read_gram(settled, arrays, *settled.parts.gram_of(len(centre.means)))
-    shown = histograms_of(design, schema, marginals, is_pure=is_pure)
-    heat, spectrum = correlations_of(design, schema, marginals, centre, gram, is_pure=is_pure)
-    if schema.items is not None:
-        return Pictures(bars=item_bars(shown), heat=heat, spectrum=spectrum)
-    classes = class_bars(design, schema, marginals, is_pure=is_pure)
-    return Pictures(histograms=shown, bars=classes, heat=heat, spectrum=spectrum)
+    return pictures_of(design, schema, marginals, centre, gram, is_pure=settled.config.delta == 0)

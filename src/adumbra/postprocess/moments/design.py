@@ -33,11 +33,10 @@ class Feature:
     is_integer: bool = False
     lower: float = 0.0
     upper: float = 1.0
+    counted: int = field(init=False, compare=False)  # cells, and one for kept missing numbers
 
-    @property
-    def counted(self) -> int:
-        """Cells of its histogram within a class, with one for missing numbers where they are kept."""
-        return self.cells + (self.missing is not None)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counted", self.cells + (self.missing is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +74,29 @@ class Design:
     is_refined: bool = False  # whether values of drawn rows are moved to show the Gram's pair tables
     chosen: Chosen | None = None  # tables that are chosen and measured, where that pays off
 
-    @property
-    def columns(self) -> tuple[Feature, ...]:
-        """The features with a histogram; whether a number is missing is the last cell of its own."""
-        return tuple(feature for feature in self.features if not feature.is_flag)
+    # Follows from the fields above, held once: a table may have thousands of features.
+    # Those with a histogram: whether a number is missing is the last cell of its own
+    columns: tuple[Feature, ...] = field(init=False, repr=False, compare=False)
+    # Of every histogram; the last one is the label's, if there is one
+    cells: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    pooled_cells: tuple[int, ...] = field(init=False, repr=False, compare=False)  # over all classes
+    label_weight: float = field(init=False, compare=False)  # a, in units of the clip radius
+    widest: int = field(init=False, compare=False)  # the most encoded columns that the Gram can have
 
-    @property
-    def cells(self) -> tuple[int, ...]:
-        """Cells of every histogram; the last one is the label's, if there is one."""
-        own = tuple(f.counted * (self.classes if f.is_levels else 1) for f in self.columns)
-        return own if self.label is None else (*own, self.classes)
-
-    @property
-    def pooled_cells(self) -> tuple[int, ...]:
-        """Cells of the histograms over all classes; the last one is the label's."""
-        return (*(f.counted for f in self.columns), self.classes) if self.is_pooled else ()
-
-    @property
-    def label_weight(self) -> float:
-        """a, in units of the clip radius."""
-        return self.label_units / 2.0**ROW_BITS
+    def __post_init__(self) -> None:
+        columns = tuple(feature for feature in self.features if not feature.is_flag)
+        own = tuple(f.counted * (self.classes if f.is_levels else 1) for f in columns)
+        pooled = (*(f.counted for f in columns), self.classes) if self.is_pooled else ()
+        widest = sum(f.cells if f.is_levels else 1 for f in self.features)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "cells", own if self.label is None else (*own, self.classes))
+        object.__setattr__(self, "pooled_cells", pooled)
+        object.__setattr__(self, "label_weight", self.label_units / 2.0**ROW_BITS)
+        object.__setattr__(self, "widest", widest)
 
     def facts(self) -> dict[str, object]:
         """What the card says so that its reader finds the cells of every histogram."""
         return {NUMBERS: BINS if self.is_binned else SCORES, NUMBER_CELLS: self.parts}
-
-    def widest(self) -> int:
-        """The most encoded columns that the Gram can have."""
-        return sum(f.cells if f.is_levels else 1 for f in self.features)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,38 @@ from adumbra.postprocess.matrices import noise_edge
 from adumbra.postprocess.moments.design import Centre, Design, Feature
 from adumbra.postprocess.moments.laws import Marginals
 from adumbra.postprocess.moments.model import GramNoise
-from adumbra.postprocess.pictures import Bars, Heat, Histogram, Spectrum, heat_of, reach_of, spectrum_of
+from adumbra.postprocess.pictures import (
+    Bars,
+    Heat,
+    Histogram,
+    Pictures,
+    Spectrum,
+    heat_of,
+    reach_of,
+    spectrum_of,
+)
 from adumbra.schema.layout import level_names
 from adumbra.schema.schema import Column, Schema
 
 SHOWN_ITEMS = 20
+
+
+def pictures_of(  # noqa: PLR0913 - each is one released or public value
+    design: Design,
+    schema: Schema,
+    marginals: Marginals,
+    centre: Centre,
+    gram: GramNoise,
+    *,
+    is_pure: bool,
+) -> Pictures:
+    """One-way histograms, classes (or items), correlations and their spectrum."""
+    shown = histograms_of(design, schema, marginals, is_pure=is_pure)
+    heat, spectrum = correlations_of(design, schema, marginals, centre, gram, is_pure=is_pure)
+    if schema.items is not None:
+        return Pictures(bars=item_bars(shown), heat=heat, spectrum=spectrum)
+    classes = class_bars(design, schema, marginals, is_pure=is_pure)
+    return Pictures(histograms=shown, bars=classes, heat=heat, spectrum=spectrum)
 
 
 def histograms_of(
