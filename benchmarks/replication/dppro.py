@@ -11,7 +11,7 @@ from adumbra.evaluate import projection_published as published
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.postprocess.distances import DistanceModel, pair_distances
 from adumbra.postprocess.matrices import fit_denoiser
-from adumbra.postprocess.projected_learning import fit_lda
+from adumbra.postprocess.projected_learning import fit_two_level_lda
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 from adumbra.workflow import prepare_in_memory
@@ -185,7 +185,7 @@ def figure_5(data):
             clean = (test - 0.5) / model.unit
             if naive:
                 return np.mean(LinearSVC(dual=False).fit(rows, labels).predict(clean) != truth)
-            return np.mean(np.array(fit_lda(rows, labels, model).predict(clean)) != truth)
+            return np.mean(np.array(fit_two_level_lda(rows, labels, model).predict(clean)) != truth)
 
         for epsilon in CLASS_EPSILONS:
             where = {

@@ -81,8 +81,8 @@ def load(path, neighbours):
     return open_source(pa.table({"items": renumbered}), schema)
 
 
-def our_columns(source, engine, k, epsilon, method, delta):
-    config = TopKConfig(k=k, epsilon=epsilon, delta=delta, algorithm=method)
+def our_columns(source, engine, k, epsilon, method, delta, guess=None):
+    config = TopKConfig(k=k, epsilon=epsilon, delta=delta, algorithm=method, expected_rows=guess)
     prepared = replace(prepare_in_memory(source, config), engine=engine)
     return prepared.draw().tables["data"]["item"].to_numpy()
 

@@ -31,6 +31,7 @@ import numpy as np
 from adumbra.errors import require
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.distances import DistanceModel
+from adumbra.postprocess.two_level import ClassMoments, trusted_share, two_level_within
 
 LEAST_VARIANCE = 1e-9  # of a direction, relative to the mean
 
@@ -122,37 +123,87 @@ def fit_lda(
     -------
     LinearClassifier for projected rows without noise.
     """
+    known = _classes(rows, labels, model, classes, kept)
+    found = _class_moments(rows, _true_labels(labels, known, kept), model)
+    solved = _solved(_positive(found.within, model, len(rows)), found)
+    doubt = model.noise.variance * math.sqrt(2.0 / len(rows))  # one standard error of a variance
+    return _classifier(known, found, solved * _score_scale(solved, found, doubt))
+
+
+def fit_two_level_lda(
+    rows: Array,
+    labels: Sequence[object],
+    model: DistanceModel,
+    *,
+    classes: Sequence[object] | None = None,
+    kept: float = 1.0,
+) -> LinearClassifier:
+    """`fit_lda` where every column is boolean or of two levels and left as it stands.
+
+    That is family=identity. Class means then tell the variance of each column, and noisy correlations
+    are led back to possible ones (two_level.py). Parameters are those of `fit_lda`.
+    """
+    require(
+        model.family == "identity", f"family={model.family}: columns are mixed; needs family=identity"
+    )
+    known = _classes(rows, labels, model, classes, kept)
+    found = _class_moments(rows, _true_labels(labels, known, kept), model)
+    within = two_level_within(found, half=0.5 / model.unit, noise=model.noise.variance)
+    solved = _solved(within, found)
+    return _classifier(known, found, solved * trusted_share(solved, found, within))
+
+
+def _classes(
+    rows: Array,
+    labels: Sequence[object],
+    model: DistanceModel,
+    classes: Sequence[object] | None,
+    kept: float,
+) -> list[object]:
+    """The classes there are, after a check of what was given."""
     _require_rows(rows, model)
     require(len(labels) == len(rows), f"{len(labels)} labels for {len(rows)} rows: give one for each")
     known = list(dict.fromkeys(labels)) if classes is None else list(classes)
     require(len(known) >= 2, f"{len(known)} classes: a classifier needs at least 2")
     require(1.0 / len(known) < kept <= 1.0, f"kept={kept}: must lie above 1/{len(known)}, at most 1")
-    weights = _true_labels(labels, known, kept)
-    counts = weights.sum(axis=0)
-    enough = np.maximum(counts, 1.0)
+    return known
+
+
+def _class_moments(rows: Array, weights: Array, model: DistanceModel) -> ClassMoments:
+    """Shares, means and the covariance within classes, less the noise of each."""
+    enough = np.maximum(weights.sum(axis=0), 1.0)
     means = (weights.T @ rows) / enough[:, None]
     shares = enough / enough.sum()
     middle = rows.mean(axis=0)
     between = (means - middle).T * shares @ (means - middle)
     # Each noisy mean adds s2 / n_c of noise to its own square: given back, as it was never within.
-    spread = float(np.einsum("ic,c->", weights**2, shares / enough**2)) * model.noise.variance
+    s2 = model.noise.variance
+    spread = float(np.einsum("ic,c->", weights**2, shares / enough**2)) * s2
     within = covariance(rows, model) - between + spread * np.eye(model.n_components)
-    solved = np.linalg.solve(_positive(within, model, len(rows)), (means - middle).T).T
-    doubt = model.noise.variance * math.sqrt(2.0 / len(rows))  # one standard error of a variance
-    scale = _score_scale(solved, means - middle, within, shares, doubt)
-    weights_of = solved * scale
-    offsets = np.log(shares) - weights_of @ middle - 0.5 * np.sum(weights_of * (means - middle), axis=1)
-    return LinearClassifier(classes=tuple(known), weights=weights_of, offsets=offsets)
+    moved = max(spread - s2 / len(rows), 0.0)
+    return ClassMoments(rows=len(rows), means=means, shares=shares, within=within, moved=moved)
 
 
-def _score_scale(solved: Array, offsets: Array, within: Array, shares: Array, least: float) -> float:
+def _solved(within: Array, found: ClassMoments) -> Array:
+    """The directions of the classes: offsets over the covariance within."""
+    return np.asarray(np.linalg.solve(within, found.offsets.T).T, dtype=np.float64)
+
+
+def _classifier(classes: list[object], found: ClassMoments, weights: Array) -> LinearClassifier:
+    """Scores that are log odds, by weights about the mean of all."""
+    middle = found.means - found.offsets
+    offsets = np.log(found.shares) - np.sum(weights * (middle + 0.5 * found.offsets), axis=1)
+    return LinearClassifier(classes=tuple(classes), weights=weights, offsets=offsets)
+
+
+def _score_scale(solved: Array, found: ClassMoments, least: float) -> float:
     """The factor that makes scores log odds: explained over remaining variance along the directions.
 
     With the true covariance both sums are equal and the factor is 1. `least` is the least variance.
     """
-    explained = float(shares @ np.einsum("ck,ck->c", solved, offsets))
-    remaining = float(shares @ np.einsum("ck,kl,cl->c", solved, within, solved))
-    lengths = float(shares @ np.einsum("ck,ck->c", solved, solved))
+    explained = float(found.shares @ np.einsum("ck,ck->c", solved, found.offsets))
+    remaining = float(found.shares @ np.einsum("ck,kl,cl->c", solved, found.within, solved))
+    lengths = float(found.shares @ np.einsum("ck,ck->c", solved, solved))
     return max(explained, 0.0) / max(remaining, least * lengths, np.finfo(float).tiny)
 
 
