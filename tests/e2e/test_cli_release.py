@@ -200,11 +200,11 @@ def test_a_release_inside_a_release_is_refused(place):
 STOPPED = """
 import os, signal
 from adumbra.cli.main import main
-from adumbra.privacy.ledger import crash_points
+from adumbra.privacy.ledger import files
 def stop(at):
     if at == {at!r}:
         os.kill(os.getpid(), signal.{name})
-crash_points.checkpoint = stop
+files.checkpoint = stop
 main()
 """
 

@@ -15,7 +15,7 @@ from adumbra import workflow
 from adumbra.cli.main import app
 from adumbra.errors import InvalidInput, LedgerError, Unsupported, VerificationFailed
 from adumbra.mechanisms.projection import DPProConfig
-from adumbra.privacy.ledger import State, crash_points, create_ledger, open_ledger
+from adumbra.privacy.ledger import State, create_ledger, files, open_ledger
 from adumbra.release.storage import verify
 from adumbra.schema.schema import Schema
 from support.ledger import register, reserve
@@ -52,7 +52,7 @@ def release_until(monkeypatch, location, out, place):
             raise Crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(crash_points, "checkpoint", stop)
+        patch.setattr(files, "checkpoint", stop)
         with pytest.raises(Crash):
             release(location, out)
     with open_ledger(location) as ledger:
@@ -209,7 +209,7 @@ def test_a_release_holds_its_staging_folder(book, tmp_path, monkeypatch):
             os.close(handle)
             seen.append(clean(tmp_path, book, "--remove"))
 
-    monkeypatch.setattr(crash_points, "checkpoint", look)
+    monkeypatch.setattr(files, "checkpoint", look)
     release(book, tmp_path / "out")
     assert seen == ["nothing was left here\n"]
 

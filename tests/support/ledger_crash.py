@@ -1,7 +1,7 @@
 """kill -9 at a named place of the protocol, again and again, and a look at what is left each time.
 
 Run as a script with one JSON object on its command line; it prints counts as JSON. Each run forks a
-child, which replaces `crash_points.checkpoint` by one that sends itself SIGKILL at the place under
+child, which replaces `files.checkpoint` by one that sends itself SIGKILL at the place under
 test, and makes one release. The parent then opens the ledger as a stranger would.
 """
 
@@ -23,8 +23,8 @@ from adumbra.privacy.ledger import (
     Ledger,
     Population,
     State,
-    crash_points,
     create_ledger,
+    files,
     open_ledger,
     tree_digest,
 )
@@ -85,9 +85,9 @@ def real_release(location: str, folder: Path) -> None:
 
     def before_and_after(act, before: str, after: str):
         def wrapped(*arguments, **keywords):
-            crash_points.checkpoint(before)
+            files.checkpoint(before)
             made = act(*arguments, **keywords)
-            crash_points.checkpoint(after)
+            files.checkpoint(after)
             return made
 
         return wrapped
@@ -123,13 +123,13 @@ def one_release(ledger: Ledger, folder: Path) -> None:
     noise = grant.key("rows").words("crash", 512).tobytes()
     with (folder / "draws.log").open("a") as log:  # what an observer of the noise has seen
         log.write(f"{entry} {hashlib.sha256(noise).hexdigest()}\n")
-    crash_points.checkpoint("writer: noise drawn")
+    files.checkpoint("writer: noise drawn")
     staged = folder / f".{entry}.staged"
     staged.mkdir()
     (staged / "rows.bin").write_bytes(noise)
-    crash_points.checkpoint("writer: half written")
+    files.checkpoint("writer: half written")
     (staged / "card.json").write_text(json.dumps({"entry": entry}))
-    crash_points.checkpoint("writer: written")
+    files.checkpoint("writer: written")
     ledger.seal(entry, staged=staged, digest=tree_digest(staged))
     ledger.publish(entry, folder / f"release-{entry}")
     ledger.commit(entry)
@@ -147,14 +147,14 @@ def release_once(driver: str, location: str, folder: Path) -> None:
 def child(driver: str, place: str, location: str, folder: Path) -> None:
     """Die on the way; a child that survives says so by its exit code."""
     if place == RESUME:
-        crash_points.checkpoint = die_at("publish: committed, not moved")
+        files.checkpoint = die_at("publish: committed, not moved")
         pid = os.fork()
         if pid == 0:
             release_once(driver, location, folder)
             os._exit(0)
         os.waitpid(pid, 0)
         ledger = open_ledger(location)
-        crash_points.checkpoint = die_at(place)
+        files.checkpoint = die_at(place)
         ledger.resume(ledger.show("people")[0].stranded[-1].id, digest_of=DIGESTS[driver])
     elif place == UNPAID:
         (folder / "release-unpaid").mkdir()
@@ -168,7 +168,7 @@ def child(driver: str, place: str, location: str, folder: Path) -> None:
         while True:
             release_once(driver, location, folder)
     else:
-        crash_points.checkpoint = die_at(place)
+        files.checkpoint = die_at(place)
         release_once(driver, location, folder)
 
 

@@ -45,9 +45,9 @@ def demo(
 
 def _run(out: Path) -> None:
     from adumbra import workflow
+    from adumbra.cli.engines import progress_bar
     from adumbra.cli.options import make_config
     from adumbra.cli.planning import show_plan, show_release, stopped_in_words
-    from adumbra.cli.progress import progress_bar
     from adumbra.engine.local import LocalEngine
     from adumbra.evaluate.evaluation import evaluate
     from adumbra.privacy.ledger import Population, create_ledger

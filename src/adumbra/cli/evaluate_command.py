@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from adumbra.cli.key_commands import OperatorKey, operated
-from adumbra.cli.options import Force, Header, read_schema, require_new_file
+from adumbra.cli.key_commands import OperatorKey
+from adumbra.cli.options import Force, Header, operated, read_schema, require_new_file
 
 
 def evaluate(  # noqa: PLR0913, PLR0917 - one argument a flag
@@ -42,7 +42,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument a flag
 ) -> None:
     """Compare releases with the private rows they were made from. NOT FOR RELEASE."""
     from adumbra.answers.askable import load
-    from adumbra.cli.progress import progress_bar
+    from adumbra.cli.engines import progress_bar
     from adumbra.evaluate.evaluation import evaluate as run
     from adumbra.evaluate.evaluation import require_outside
 

@@ -10,10 +10,8 @@ import typer
 from adumbra.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from adumbra.attestation.signers import Signer
     from adumbra.attestation.sshsig import PublicKey
     from adumbra.attestation.trust import AllowedSigner
-    from adumbra.privacy.ledger import Ledger
     from adumbra.release.detached import Demand
 
 app = typer.Typer(help="Keys that sign releases, and the signers you trust.", no_args_is_help=True)
@@ -164,26 +162,6 @@ def _public(path: Path) -> "PublicKey":
     from adumbra.attestation.signers import read_public_key
 
     return read_public_key(path)
-
-
-def open_signing_key(path: Path | None) -> "Signer | None":
-    """The key that `--key` names; asks for a passphrase at the terminal if it needs one."""
-    from adumbra.attestation.signers import open_key
-
-    if path is None:
-        return None
-
-    def ask() -> str:
-        return str(typer.prompt(f"Passphrase of {path}", hide_input=True, err=True))
-
-    return open_key(path, ask if sys.stdin.isatty() else None)
-
-
-def operated(ledger: str, operator: Path) -> "Ledger":
-    """The ledger, open for an operator's acts."""
-    from adumbra.privacy.ledger import open_ledger
-
-    return open_ledger(ledger, operator=open_signing_key(operator))
 
 
 def demanded(

@@ -15,9 +15,8 @@ from adumbra.cli.key_commands import (
     OperatorKey,
     SigningKey,
     Unsigned,
-    open_signing_key,
 )
-from adumbra.cli.options import AsJson, Force, require_new_file
+from adumbra.cli.options import AsJson, Force, open_signing_key, require_new_file
 from adumbra.cli.release_views import clean
 from adumbra.errors import visible
 

@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import os
 import re
+import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -182,6 +183,8 @@ def _describe(hint: object) -> str:
 
 
 if TYPE_CHECKING:
+    from adumbra.attestation.signers import Signer
+    from adumbra.privacy.ledger import Ledger
     from adumbra.schema.schema import Schema
 
 
@@ -306,9 +309,9 @@ def warn_of_values(names: list[str]) -> None:
 
 def fit_words(data: str, schema: "Schema") -> str:
     """What was compared with the data, and what cannot be without reading cells."""
-    from adumbra.data.files import file_kind, find_files, is_query_file, is_store
+    from adumbra.data.files import locate
 
-    kind = "sql" if is_query_file(data) else "store" if is_store(data) else file_kind(find_files(data))
+    kind = locate(data).kind
     names, stores = "the first line holds the declared names", "CSV files store no types"
     if schema.header is False:
         names = "columns are taken in the order of the schema and their number was not compared"
@@ -320,3 +323,23 @@ def fit_words(data: str, schema: "Schema") -> str:
         return "names and types fit the data"
     unknown = f"{stores}, so kinds were not compared"
     return f"{names}; {unknown}: a cell that cannot be read as its kind becomes the missing value"
+
+
+def open_signing_key(path: Path | None) -> "Signer | None":
+    """The key that `--key` names; asks for a passphrase at the terminal if it needs one."""
+    from adumbra.attestation.signers import open_key
+
+    if path is None:
+        return None
+
+    def ask() -> str:
+        return str(typer.prompt(f"Passphrase of {path}", hide_input=True, err=True))
+
+    return open_key(path, ask if sys.stdin.isatty() else None)
+
+
+def operated(ledger: str, operator: Path) -> "Ledger":
+    """The ledger, open for an operator's acts."""
+    from adumbra.privacy.ledger import open_ledger
+
+    return open_ledger(ledger, operator=open_signing_key(operator))

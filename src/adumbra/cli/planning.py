@@ -19,10 +19,18 @@ from adumbra.cli.engines import (
     Threads,
     Workers,
     open_engine,
+    progress_bar,
 )
-from adumbra.cli.key_commands import OperatorKey, SigningKey, open_signing_key, operated
-from adumbra.cli.options import AsJson, Force, Header, read_schema, require_new_file
-from adumbra.cli.progress import progress_bar
+from adumbra.cli.key_commands import OperatorKey, SigningKey
+from adumbra.cli.options import (
+    AsJson,
+    Force,
+    Header,
+    open_signing_key,
+    operated,
+    read_schema,
+    require_new_file,
+)
 
 if TYPE_CHECKING:
     from adumbra.privacy.ledger import Quote

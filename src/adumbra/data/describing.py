@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from adumbra.data.files import file_kind, find_files, has_arrow, is_dataset, is_query_file, is_store
+from adumbra.data.files import has_arrow, is_dataset, locate
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import ItemSpec, Schema
 
@@ -45,26 +45,25 @@ def fields_by(data: object, schema: Schema) -> list[tuple[str, Fields]]:
 
 def is_csv(data: object) -> bool:
     """Whether this names CSV files, which have no types and, undeclared, no public names."""
-    if not isinstance(data, str | Path) or is_query_file(data) or is_store(data):
-        return False
-    return file_kind(find_files(data)) == "csv"
+    return locate(data).kind == "csv"
 
 
 def _described(
     data: object, items: ItemSpec | None, named: Callable[[Path], Sequence[str]]
 ) -> list[tuple[str, Fields]]:
     """Names and storage types of each file or of the object."""
-    if is_query_file(data) or type(data).__name__ == "SqlQuery":
+    located = locate(data)
+    if located.kind == "sql" or type(data).__name__ == "SqlQuery":
         from adumbra.data.sql import query_names, query_of  # noqa: PLC0415
 
         query = query_of(data)
         if query is not None:
             return [(f"data={query.name!r}", [(name, None) for name in query_names(query)])]
-    if is_store(data):
+    if located.kind == "store":
         from adumbra.data.stores import dataset_of  # noqa: PLC0415
 
         data = dataset_of(data)
-    if not isinstance(data, str | Path):
+    if not located.paths:
         from adumbra.data.arrays import arrow_table  # noqa: PLC0415
         from adumbra.data.cells import CELLS  # noqa: PLC0415
 
@@ -75,9 +74,7 @@ def _described(
         )
         found = arrow_table(data, items).schema
         return [("data", [(item.name, None if item.type == CELLS else item.type) for item in found])]
-    paths = find_files(data)
-    kind = file_kind(paths)
-    return [(f"data={path.name!r}", _file_fields(path, kind, named)) for path in paths]
+    return [(f"data={path.name!r}", _file_fields(path, located.kind, named)) for path in located.paths]
 
 
 def _file_fields(path: Path, kind: str, named: Callable[[Path], Sequence[str]]) -> Fields:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -62,11 +63,6 @@ def _once(found: list[Path]) -> list[Path]:
     return list(by_place.values())
 
 
-def file_kind(paths: tuple[Path, ...]) -> str:
-    """The kind of the files that `find_files` returned."""
-    return SUFFIXES[suffix_of(paths[0])]
-
-
 def suffix_of(path: Path) -> str:
     """What tells the kind of a file: its last suffix, of a packed file the last two."""
     suffix = path.suffix.lower()
@@ -81,6 +77,26 @@ def is_query_file(data: object) -> bool:
 def is_store(data: object) -> bool:
     """Whether data is the address of an object store, such as s3://bucket/folder."""
     return isinstance(data, str) and _ADDRESS.match(data) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """What data is, before anything of it is read."""
+
+    kind: str  # "parquet", "csv", "jsonl" or "dat" of files; "sql" and "store" of addresses; "object"
+    paths: tuple[Path, ...] = ()  # of files
+
+
+def locate(data: object) -> Located:
+    """Which files, query, store or object data means; every reader asks this first."""
+    if is_query_file(data):
+        return Located("sql")
+    if is_store(data):
+        return Located("store")
+    if not isinstance(data, str | Path):
+        return Located("object")
+    paths = find_files(data)
+    return Located(SUFFIXES[suffix_of(paths[0])], paths)
 
 
 def is_dataset(data: object) -> bool:

@@ -8,14 +8,13 @@ source in another way: kept in memory for further passes, or watched.
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from adumbra.data.batch import Batch, Part, SetBatch
-from adumbra.data.files import file_kind, find_files, has_arrow, is_dataset, is_query_file, is_store
+from adumbra.data.files import Located, has_arrow, is_dataset, locate
 from adumbra.errors import AdumbraError, InvalidInput, require, unreadable
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
 from adumbra.schema.schema import Schema
@@ -104,18 +103,19 @@ def open_source(data: object, schema: Schema) -> Source:
 
 def _opened(data: object, schema: Schema) -> Source:
     """The rows as they are."""
-    if is_query_file(data) or type(data).__name__ == "SqlQuery":
+    found = locate(data)
+    if found.kind == "sql" or type(data).__name__ == "SqlQuery":
         from adumbra.data.sql import open_sql, query_of  # noqa: PLC0415
 
         query = query_of(data)
         if query is not None:
             return open_sql(query, schema)
-    if is_store(data):
+    if found.kind == "store":
         from adumbra.data.stores import dataset_of  # noqa: PLC0415
 
         data = dataset_of(data)
-    if isinstance(data, str | Path):
-        return _open_files(find_files(data), schema)
+    if found.paths:
+        return _open_files(found, schema)
     from adumbra.data import arrays  # noqa: PLC0415  (each kind of data loads only what it needs)
 
     if isinstance(data, np.ndarray):
@@ -131,9 +131,9 @@ def _opened(data: object, schema: Schema) -> Source:
     raise InvalidInput(f"data of type {type(data).__name__}: cannot be read; {_READABLE}")
 
 
-def _open_files(paths: tuple[Path, ...], schema: Schema) -> Source:
+def _open_files(found: Located, schema: Schema) -> Source:
     """Open files of one kind, as a table or as item sets."""
-    kind = file_kind(paths)
+    kind, paths = found.kind, found.paths
     if kind in ("csv", "jsonl"):
         from adumbra.data.csv import open_csv  # noqa: PLC0415
         from adumbra.data.jsonl import open_jsonl  # noqa: PLC0415

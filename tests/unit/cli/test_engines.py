@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from adumbra.cli.engines import EngineFlags, bytes_of, open_engine
-from adumbra.cli.progress import progress_bar, rate_words
+from adumbra.cli.engines import EngineFlags, bytes_of, open_engine, progress_bar, rate_words
 from adumbra.errors import InvalidInput
 
 

@@ -1,5 +1,7 @@
 """Bytes on disk: the digest of a folder, flushing it, the one rename that publishes, SQLite's journal.
 
+`checkpoint` names the places between two durable steps.
+
 A rollback journal (`journal_mode=DELETE`) holds old pages, and only while a transaction is committed. So
 a copy of the file alone has every earlier charge. A write-ahead log holds new pages, and such a copy
 forgets them. Ledgers of earlier versions had one; they are converted when opened.
@@ -14,9 +16,16 @@ from contextlib import closing
 from pathlib import Path
 
 from adumbra.errors import LedgerError, VerificationFailed
-from adumbra.privacy.ledger import crash_points
 
 _CHUNK = 1 << 20
+
+
+def checkpoint(name: str) -> None:
+    """Stand at a named place between two durable steps, and do nothing.
+
+    The crash tests put a function in its place that kills the process there; there is no setting,
+    variable or argument that could do it in production.
+    """
 
 
 def tree_digest(folder: Path) -> str:
@@ -67,9 +76,9 @@ def move(staged: Path, target: Path) -> None:
         raise LedgerError(
             f"target={target}: could not be moved there; free the place and resume"
         ) from error
-    crash_points.checkpoint("publish: moved, not flushed")
+    checkpoint("publish: moved, not flushed")
     flush_move(staged, target)
-    crash_points.checkpoint("publish: moved and flushed")
+    checkpoint("publish: moved and flushed")
 
 
 def require_free(target: Path) -> None:

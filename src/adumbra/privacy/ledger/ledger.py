@@ -18,7 +18,6 @@ from adumbra.attestation.signers import Signer, open_key
 from adumbra.errors import AdumbraError, InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.ledger import (
     accounts,
-    crash_points,
     declarations,
     files,
     log,
@@ -150,7 +149,7 @@ class Ledger(Operated):
             raise VerificationFailed(
                 f"entry={entry_id}: the bytes at {current} are not those that were sealed"
             )
-        crash_points.checkpoint("resume: checked")
+        files.checkpoint("resume: checked")
         place = (target or recorded[-1]).absolute() if current == staged else current
         if state is State.SEALED:
             self.publish(entry_id, place)

@@ -24,7 +24,7 @@ from adumbra.attestation.signers import Signer
 from adumbra.errors import LedgerError, require
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import accounts, crash_points, files, log, tripwire
+from adumbra.privacy.ledger import accounts, files, log, tripwire
 from adumbra.privacy.ledger.accounts import Quote
 from adumbra.privacy.ledger.chain import Chain, canonical, read_head, read_roll
 from adumbra.privacy.ledger.model import charges, entries, events, populations
@@ -55,7 +55,7 @@ def reserve(
 ) -> str:
     """Charge the population and append the entry; returns its id."""
     paid = accounts.charge(chain, population, guarantee)
-    crash_points.checkpoint("reserve: charged, not committed")
+    files.checkpoint("reserve: charged, not committed")
     sequence = chain.sequence("public") + 1
     entry = f"{chain.ledger[:8]}-{sequence:06d}"
     terms = guarantee.to_dict()
@@ -67,7 +67,7 @@ def reserve(
         "request": dict(request),
     }
     chain.act("reserve", public, {"source_pin": source_pin})
-    crash_points.checkpoint("reserve: chained, not committed")
+    files.checkpoint("reserve: chained, not committed")
     row = {"id": entry, "sequence": sequence, "population": population, "state": str(State.RESERVED)}
     row |= {"guarantee": canonical(terms).decode(), "source_pin": source_pin}
     chain.connection.execute(_ENTER, {**row, "digest": "", "staged": "", "target": ""})
@@ -225,15 +225,15 @@ class Spending:
         Raises `BudgetRefused` with asked, left and largest; nothing has changed then.
         """
         self.check(population, guarantee, request)
-        crash_points.checkpoint("reserve: before")
+        files.checkpoint("reserve: before")
         entry = ""
         try:
             with self._acts() as chain:
                 entry = reserve(chain, population, guarantee, request, source_pin)
-                crash_points.checkpoint("reserve: written, not committed")
+                files.checkpoint("reserve: written, not committed")
         except ReplyLost as lost:
             raise ReplyLost(f"entry={entry}: may be charged\n{lost}") from None
-        crash_points.checkpoint("reserve: committed")
+        files.checkpoint("reserve: committed")
         return entry
 
     def draw(self, entry_id: str, purposes: Sequence[str]) -> Grant:
@@ -246,11 +246,11 @@ class Spending:
 
         `draw` calls this. So does the auditor, whose own grants have a known secret.
         """
-        crash_points.checkpoint("draw: before")
+        files.checkpoint("draw: before")
         with self._acts() as chain:
             guarantee = draw(chain, entry_id, purposes)
-            crash_points.checkpoint("draw: written, not committed")
-        crash_points.checkpoint("draw: committed, no secret yet")
+            files.checkpoint("draw: written, not committed")
+        files.checkpoint("draw: committed, no secret yet")
         return guarantee
 
     def seal(
@@ -259,33 +259,33 @@ class Spending:
         """Keep the fingerprint of the rows that were read, flush the folder, then record its digest."""
         if fingerprint is not None:
             self.record_fingerprint(entry_id, fingerprint)
-        crash_points.checkpoint("seal: before the flush")
+        files.checkpoint("seal: before the flush")
         files.flush_tree(staged)
-        crash_points.checkpoint("seal: flushed")
+        files.checkpoint("seal: flushed")
         with self._acts() as chain:
             seal(chain, entry_id, staged, digest)
-            crash_points.checkpoint("seal: written, not committed")
-        crash_points.checkpoint("seal: committed")
+            files.checkpoint("seal: written, not committed")
+        files.checkpoint("seal: committed")
 
     def publish(self, entry_id: str, target: Path) -> None:
         """Record the target, then move the sealed folder there by one atomic rename."""
-        crash_points.checkpoint("publish: before")
+        files.checkpoint("publish: before")
         with self._acts() as chain:
             staged = publish(chain, entry_id, target)
             files.require_target(staged, target)
-            crash_points.checkpoint("publish: written, not committed")
-        crash_points.checkpoint("publish: committed, not moved")
+            files.checkpoint("publish: written, not committed")
+        files.checkpoint("publish: committed, not moved")
         files.move(staged, target)
 
     def commit(self, entry_id: str) -> None:
         """Record that the release is out, and open it to its readers."""
-        crash_points.checkpoint("commit: before")
+        files.checkpoint("commit: before")
         with self._acts() as chain:
             target = commit(chain, entry_id)
             if not target.is_dir():
                 raise LedgerError(f"entry={entry_id}: nothing is at {target}; resume the entry first")
-            crash_points.checkpoint("commit: written, not committed")
-        crash_points.checkpoint("commit: committed")
+            files.checkpoint("commit: written, not committed")
+        files.checkpoint("commit: committed")
         files.open_to_readers(target)
 
     def void(self, entry_id: str, reason: str) -> None:
