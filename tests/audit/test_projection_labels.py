@@ -9,7 +9,7 @@ import pytest
 from adumbra import workflow
 from adumbra.data.sources import open_source
 from adumbra.mechanisms.base import Calibrated
-from adumbra.mechanisms.projection import labels, plan
+from adumbra.mechanisms.projection import labels
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.privacy.conversion import compose_mu, pure_to_mu
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
@@ -133,4 +133,5 @@ def test_label_noise_of_half_the_scale_is_caught(monkeypatch):
     config = JLLaplaceConfig(n_components=2, epsilon=1.0, label="randomised")
     (label, _) = replayed(config, "two", Unit.ELEMENT)
     assert spent(label[0], label[2]) == pytest.approx(2.0)
-    assert plan.label_purposes(None) == ()
+    left_out = workflow.plan(replace(config, label="left-out"), schema("two", Unit.ELEMENT))
+    assert labels.LABEL not in left_out.purposes

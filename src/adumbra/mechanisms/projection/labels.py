@@ -24,7 +24,7 @@ from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_laplace
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection.rows import AnyBatch, RowSpace, column_names
+from adumbra.mechanisms.projection.rows import AnyBatch, RowSpace, column_names, noise_entry
 from adumbra.numerics import Lattice
 from adumbra.postprocess.decode import arrow_type, column_array
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
@@ -48,32 +48,40 @@ class Label:
     noise: Calibrated | None  # None: public
     kept: float  # chance that a randomised label is the true one
 
-    @property
-    def field(self) -> pa.Field:
-        """The released column."""
-        return pa.field(self.column.name, arrow_type(self.column))
 
-    @property
-    def entries(self) -> tuple[Noise, ...]:
-        """The noise as the card prints it."""
-        if self.noise is None:
-            return ()
-        return (
-            Noise(
-                purpose=LABEL,
-                distribution="laplace",
-                scale=self.noise.scale,
-                sensitivity=self.noise.sensitivity,
-                grid=2.0**self.noise.exponent,
-            ),
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelPart:
+    """What a declared label adds to the plan, to the draw and to the card."""
 
-    @property
-    def facts(self) -> dict[str, object]:
-        """For the card: what a recipient needs to learn from the labels."""
-        if self.noise is None:
-            return {"name": self.column.name, "released": "public"}
-        return {"name": self.column.name, "released": "randomised", "kept": self.kept}
+    label: Label | None  # None: it does not leave, or there is none
+    field: pa.Field | None  # the released column
+    purposes: tuple[str, ...]  # of the noise key that a randomised label asks for
+    entries: tuple[Noise, ...]  # its noise, as the card prints it
+    notes: tuple[str, ...]  # what happens to it; on the plan, and so on the card
+    facts: dict[str, object]  # for whoever learns from it
+
+
+def label_part(config: AnyConfig, schema: Schema, space: RowSpace) -> LabelPart:
+    """How the label leaves, with all that follows from it."""
+    label = settle_label(config, space)
+    notes = _notes(schema, label)
+    if label is None:
+        return LabelPart(label=None, field=None, purposes=(), entries=(), notes=notes, facts={})
+    return LabelPart(
+        label=label,
+        field=pa.field(label.column.name, arrow_type(label.column)),
+        purposes=() if label.noise is None else (LABEL,),
+        entries=() if label.noise is None else (noise_entry(label.noise, "laplace", LABEL),),
+        notes=notes,
+        facts={"label": _facts(label)},
+    )
+
+
+def _facts(label: Label) -> dict[str, object]:
+    """What a recipient needs to learn from the labels."""
+    if label.noise is None:
+        return {"name": label.column.name, "released": "public"}
+    return {"name": label.column.name, "released": "randomised", "kept": label.kept}
 
 
 def settle_label(config: AnyConfig, space: RowSpace) -> Label | None:
@@ -104,22 +112,7 @@ def settle_label(config: AnyConfig, space: RowSpace) -> Label | None:
     return Label(column=column, levels=levels, noise=noise, kept=_kept(levels, noise))
 
 
-def label_purposes(label: Label | None) -> tuple[str, ...]:
-    """The noise key that a randomised label asks for."""
-    return (LABEL,) if label is not None and label.noise is not None else ()
-
-
-def label_entries(label: Label | None) -> tuple[Noise, ...]:
-    """The noise of a randomised label, as the card prints it."""
-    return () if label is None else label.entries
-
-
-def label_facts(label: Label | None) -> dict[str, object]:
-    """What the card says of a released label, for whoever learns from it."""
-    return {} if label is None else {"label": label.facts}
-
-
-def label_notes(schema: Schema, label: Label | None) -> tuple[str, ...]:
+def _notes(schema: Schema, label: Label | None) -> tuple[str, ...]:
     """What happens to a declared label, in one sentence; on the plan, and so on the card."""
     if schema.label is None:
         return ()

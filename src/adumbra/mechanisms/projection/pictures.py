@@ -25,7 +25,7 @@ def pictures(settled: Settled[Any, Any], _: Published) -> Pictures:
 def words(settled: Settled[Any, Any], _: Published) -> dict[str, str]:
     """What each part is, with what happened to the label."""
     rows = "One row per private row, in the same order: encoded, projected and with noise."
-    label = settled.parts.label
+    label = settled.parts.label.label
     if label is not None and label.noise is None:
         rows += f" The column {label.column.name} is that of the private row, without noise: it was "
         rows += "declared public."

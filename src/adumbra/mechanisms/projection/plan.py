@@ -28,14 +28,7 @@ from adumbra.mechanisms.base import (
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.forecast import forecast
-from adumbra.mechanisms.projection.labels import (
-    Label,
-    label_entries,
-    label_notes,
-    label_purposes,
-    row_amount,
-    settle_label,
-)
+from adumbra.mechanisms.projection.labels import LabelPart, label_part, row_amount
 from adumbra.mechanisms.projection.rows import (
     CLIPPED_BITS,
     PURPOSE,
@@ -83,7 +76,7 @@ class DPProParts:
     noise: Calibrated
     radius: float | None  # row unit: projected rows are shortened to it
     model: DistanceModel  # how to read distances off the release
-    label: Label | None  # how the label leaves, if it does
+    label: LabelPart  # how the label leaves, if it does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +84,7 @@ class JLParts:
     """What the plan shows and the draw uses; the matrix is drawn later, from the grant's secret."""
 
     space: RowSpace
-    label: Label | None
+    label: LabelPart
 
 
 def refuse_idle_options(
@@ -167,17 +160,17 @@ def settle_dppro(config: DPProConfig, schema: Schema) -> Settled[DPProConfig, DP
         matrix=matrix,
         noise=noise,
         radius=clip_of(config, space, matrix) if space.clips_rows else None,
-        label=settle_label(config, space),
+        label=label_part(config, schema, space),
         model=distance_model(
             space, matrix, gaussian_law(noise.scale, 2.0**noise.exponent), config.nonzeros
         ),
     )
     size = size_of(space, schema, config.n_components, released=True)
-    plan = _dppro_plan(config, schema, parts, size)
+    plan = _dppro_plan(config, parts, size)
     return Settled(config=config, schema=schema, plan=plan, parts=parts)
 
 
-def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts, size: Size) -> Plan:
+def _dppro_plan(config: DPProConfig, parts: DPProParts, size: Size) -> Plan:
     """Cost, noise and expected error, from public numbers only."""
     space, matrix, model = parts.space, parts.matrix, parts.model
     mu = row_amount(config, space.unit)
@@ -195,12 +188,12 @@ def _dppro_plan(config: DPProConfig, schema: Schema, parts: DPProParts, size: Si
     return Plan(
         method=DPPRO,
         guarantee=promise(config.epsilon, config.delta, space.unit, space.neighbours),
-        purposes=(PURPOSE, *label_purposes(parts.label)),
-        noise=(noise_entry(parts.noise, "gaussian"), *label_entries(parts.label)),
+        purposes=(PURPOSE, *parts.label.purposes),
+        noise=(noise_entry(parts.noise, "gaussian"), *parts.label.entries),
         expected=told.expected,
         notes=(
             *moves_notes(space),
-            *label_notes(schema, parts.label),
+            *parts.label.notes,
             *told.notes,
             *laplace_notes(space, model, config.epsilon),
         ),
@@ -283,13 +276,13 @@ def settle_jl_laplace(config: JLLaplaceConfig, schema: Schema) -> Settled[JLLapl
     """The space of rows and what a matrix of the same law costs; the secret matrix is drawn later."""
     require_magnitudes(schema, config.row_norm)
     space = row_space(schema, config.row_norm)
-    parts = JLParts(space=space, label=settle_label(config, space))
+    parts = JLParts(space=space, label=label_part(config, schema, space))
     size = size_of(space, schema, config.n_components, released=False)
-    plan = _jl_laplace_plan(config, schema, parts, size)
+    plan = _jl_laplace_plan(config, parts, size)
     return Settled(config=config, schema=schema, plan=plan, parts=parts)
 
 
-def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts, size: Size) -> Plan:
+def _jl_laplace_plan(config: JLLaplaceConfig, parts: JLParts, size: Size) -> Plan:
     """Cost, noise and expected error, from public numbers only."""
     space, epsilon = parts.space, row_amount(config, parts.space.unit)
     matrix = preview_projection(config, space)
@@ -325,10 +318,10 @@ def _jl_laplace_plan(config: JLLaplaceConfig, schema: Schema, parts: JLParts, si
     return Plan(
         method=JL_LAPLACE,
         guarantee=pure(config.epsilon, space.unit, space.neighbours),
-        purposes=(MATRIX, PURPOSE, *label_purposes(parts.label)),
-        noise=(noise_entry(noise.calibrated, "laplace"), *label_entries(parts.label)),
+        purposes=(MATRIX, PURPOSE, *parts.label.purposes),
+        noise=(noise_entry(noise.calibrated, "laplace"), *parts.label.entries),
         expected=told.expected,
-        notes=(*moves_notes(space), *label_notes(schema, parts.label), *told.notes, *doubt),
+        notes=(*moves_notes(space), *parts.label.notes, *told.notes, *doubt),
         details={"family": matrix.family, "standard_error_by_n_components": told.table},
         size=size,
     )

@@ -24,12 +24,7 @@ from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.base import Draft, Settled
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection.labels import (
-    label_entries,
-    label_facts,
-    label_purposes,
-    released_label,
-)
+from adumbra.mechanisms.projection.labels import released_label
 from adumbra.mechanisms.projection.plan import (
     MATRIX,
     DPProParts,
@@ -59,14 +54,14 @@ def draw_dppro(
     config, parts = settled.config, settled.parts
     space, matrix, noise = parts.space, parts.matrix, parts.noise
 
-    schema = arrow_schema(config.n_components, None if parts.label is None else parts.label.field)
+    schema = arrow_schema(config.n_components, parts.label.field)
 
     def noisy_rows(batch: AnyBatch, keys: Keys) -> pa.RecordBatch:
         exact = exact_rows(batch, space, matrix, radius=parts.radius, exponent=noise.exponent)
         noisy = add_gaussian(exact, noise.scale, keys.key(PURPOSE, batch.noise_block))
-        return record_batch(noisy, released_label(parts.label, space, batch, keys), schema)
+        return record_batch(noisy, released_label(parts.label.label, space, batch, keys), schema)
 
-    rows = KeyedRows(noisy_rows, grant, (PURPOSE, *label_purposes(parts.label)))
+    rows = KeyedRows(noisy_rows, grant, (PURPOSE, *parts.label.purposes))
     return Draft(
         pending={"data": released_rows(source, rows, schema, engine=engine)},
         arrays={"projection": matrix.to_float()},
@@ -75,7 +70,7 @@ def draw_dppro(
             "matrix_seed": config.matrix_seed,
             "encoded_columns": space.names,
             "distances": parts.model.to_facts(),
-            **label_facts(parts.label),
+            **parts.label.facts,
         },
     )
 
@@ -89,20 +84,20 @@ def draw_jl_laplace(
     noise = calibrate_laplace_rows(config, space, matrix)
     calibrated = noise.calibrated
 
-    schema = arrow_schema(config.n_components, None if label is None else label.field)
+    schema = arrow_schema(config.n_components, label.field)
 
     def noisy_rows(batch: AnyBatch, keys: Keys) -> pa.RecordBatch:
         exact = exact_rows(batch, space, matrix, radius=noise.radius, exponent=calibrated.exponent)
         noisy = add_laplace(exact, calibrated.scale, keys.key(PURPOSE, batch.noise_block))
-        return record_batch(noisy, released_label(label, space, batch, keys), schema)
+        return record_batch(noisy, released_label(label.label, space, batch, keys), schema)
 
-    rows = KeyedRows(noisy_rows, grant, (PURPOSE, *label_purposes(label)))
+    rows = KeyedRows(noisy_rows, grant, (PURPOSE, *label.purposes))
     return Draft(
         pending={"data": released_rows(source, rows, schema, engine=engine)},
-        noise=(noise_entry(calibrated, "laplace"), *label_entries(label)),
+        noise=(noise_entry(calibrated, "laplace"), *label.entries),
         facts={
             "projection": "secret: drawn once, never written; the guarantee holds as if it were public",
             "distances": distance_model(space, matrix, noise.law, config.nonzeros).to_facts(),
-            **label_facts(label),
+            **label.facts,
         },
     )

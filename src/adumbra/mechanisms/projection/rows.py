@@ -72,15 +72,15 @@ class RowSpace:
     spans: tuple[float, ...]  # of relations with an amount: upper - lower of each projected column
     encoder: Encoder | None = field(repr=False)  # None: item sets
 
-    @property
-    def clips_rows(self) -> bool:
-        """Whether rows are shortened; else every cell is bounded by itself, and no other moves it."""
-        return self.neighbours is Neighbours.REPLACE_ONE
+    # Follows from the fields above:
+    clips_rows: bool = field(init=False)  # rows are shortened; else a cell is bounded by itself alone
+    # Of the projected columns: numbers by their name, levels as name=level; none for item sets
+    names: tuple[str, ...] = field(init=False, repr=False)
 
-    @property
-    def names(self) -> list[str]:
-        """Of the projected columns: numbers by their name, levels as name=level; none for item sets."""
-        return [] if self.encoder is None else [self.encoder.names[place] for place in self.kept]
+    def __post_init__(self) -> None:
+        found = () if self.encoder is None else (self.encoder.names[place] for place in self.kept)
+        object.__setattr__(self, "clips_rows", self.neighbours is Neighbours.REPLACE_ONE)
+        object.__setattr__(self, "names", tuple(found))
 
     def exact(self, batch: AnyBatch, matrix: ProjectionMatrix) -> Array:
         """Rows of a block times the matrix, exactly: integers on 2**EXACT_EXPONENT of `norm`."""
@@ -303,10 +303,10 @@ def distance_model(
     )
 
 
-def noise_entry(noise: Calibrated, distribution: str) -> Noise:
+def noise_entry(noise: Calibrated, distribution: str, purpose: str = PURPOSE) -> Noise:
     """The noise as the card prints it."""
     return Noise(
-        purpose=PURPOSE,
+        purpose=purpose,
         distribution=distribution,
         scale=noise.scale,
         sensitivity=noise.sensitivity,

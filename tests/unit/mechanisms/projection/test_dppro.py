@@ -154,7 +154,7 @@ def test_one_hot_columns_have_range_one_under_the_element_unit():
     exact = space.exact(Batch(0, values), identity) * 2.0**-35
     assert np.array_equal(exact[0], [-0.5, -0.5, -0.5, 0.5, -0.5, 0.5, 0.5])
     assert np.array_equal(exact[1], [0.5, 0.5, -0.5, -0.5, -0.5, -0.5, -0.5])
-    assert space.names == ["a", "c=p", "c=q", "c=r", "c=s", "b", "t=true"]
+    assert space.names == ("a", "c=p", "c=q", "c=r", "c=s", "b", "t=true")
 
 
 @pytest.mark.parametrize("unit", ["row", "element"])
