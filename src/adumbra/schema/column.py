@@ -284,6 +284,8 @@ class Column(Declaration):
     """
 
     levels: int = field(init=False, repr=False, compare=False)  # how many codes; 0 for one with bounds
+    # Of a category or boolean column, as text; the category of its own has an empty name
+    level_names: tuple[str, ...] = field(init=False, repr=False, compare=False)
     limits: tuple[float, float] = field(init=False, repr=False, compare=False)  # of its float64 values
     fill: float = field(init=False, repr=False, compare=False)  # the value or code of the unreadable
     newer_field: str = field(init=False, repr=False, compare=False)  # what the first format cannot say
@@ -302,7 +304,13 @@ class Column(Declaration):
         for name in ("lower", "upper", "missing"):
             object.__setattr__(self, name, _held(getattr(self, name)))
         object.__setattr__(self, "atoms", tuple(sorted(map(_held, self.atoms))))
-        for name in ("levels", "limits", "fill", "newer_field"):  # each of what stands before it
+        for name in (
+            "levels",
+            "level_names",
+            "limits",
+            "fill",
+            "newer_field",
+        ):  # each of what stands before it
             object.__setattr__(self, name, getattr(self, f"_{name}")())
 
     def _instant(self, value: Any) -> Any:  # noqa: ANN401  (what is no date is refused by `faults`)
@@ -328,6 +336,11 @@ class Column(Declaration):
         if self.kind is Kind.BOOLEAN:
             return 2
         return len(self.categories) + (self.missing == OWN_CATEGORY)
+
+    def _level_names(self) -> tuple[str, ...]:
+        if self.kind is Kind.BOOLEAN:
+            return ("false", "true")
+        return self.categories if self.levels == len(self.categories) else (*self.categories, "")
 
     def _fill(self) -> float:
         """The float64 value (number or code) of everything unreadable."""

@@ -48,7 +48,7 @@ class Layout:
                 names.append(column.name)
             else:
                 groups.append(slice(len(names), len(names) + column.levels))
-                names += [f"{column.name}={level}" for level in level_names(column)]
+                names += [f"{column.name}={level}" for level in column.level_names]
         derived = {
             "features": features,
             "places": places,
@@ -95,14 +95,6 @@ class Layout:
         require(column is not None, "label is absent: declare one in the schema's [table]")
         assert column is not None  # noqa: S101  (for mypy; `require` raised)
         return column
-
-
-def level_names(column: Column) -> tuple[str, ...]:
-    """The levels of a category or boolean column as text; the category of its own has an empty name."""
-    if column.kind is Kind.BOOLEAN:
-        return ("false", "true")
-    own = ("",) if column.levels > len(column.categories) else ()
-    return column.categories + own
 
 
 def scale_number(column: Column, values: Array, out: Array, *, centred: bool) -> None:

@@ -36,7 +36,6 @@ from adumbra.postprocess.capped import CELLS, Cap, choose_caps, shares_beyond
 from adumbra.postprocess.moments.design import BINS, NUMBER_CELLS, NUMBERS, Feature
 from adumbra.postprocess.pictures import Bars, Pictures, reach_of
 from adumbra.privacy.grant import Grant
-from adumbra.schema.layout import level_names
 from adumbra.statistics.histograms import CellRows, cell_rows, cut
 
 SHOWN = 16  # bars of a picture
@@ -109,7 +108,7 @@ def summary(parts: Parts, caps: Sequence[Cap], beyond: Sequence[float], sums: No
     numbers = zip(caps, beyond, strict=True)
     for column in parts.asked.columns:
         (low, high), outside = next(numbers) if column.is_numeric else ((None, None), None)
-        for level in [None] if column.is_numeric else level_names(column):
+        for level in [None] if column.is_numeric else column.level_names:
             place = len(lines)
             value, error = float(mean[place]), float(deviation[place])
             if low is not None and high is not None:

@@ -20,7 +20,6 @@ from adumbra.postprocess.pictures import (
     reach_of,
     spectrum_of,
 )
-from adumbra.schema.layout import level_names
 from adumbra.schema.schema import Column, Schema
 
 SHOWN_ITEMS = 20
@@ -132,7 +131,7 @@ def class_names(column: Column, count: int) -> tuple[str, ...]:
     """The names of a label's classes."""
     if column.is_numeric:
         return tuple(column.text(column.limits[0] + code) for code in range(count))
-    return tuple(name or "missing" for name in level_names(column))
+    return tuple(name or "missing" for name in column.level_names)
 
 
 def _levels(feature: Feature, schema: Schema) -> tuple[str, ...]:
@@ -142,7 +141,7 @@ def _levels(feature: Feature, schema: Schema) -> tuple[str, ...]:
     column = schema.columns[feature.index]
     if feature.edges is not None:
         return column.categories
-    return tuple(name or "missing" for name in level_names(column))
+    return tuple(name or "missing" for name in column.level_names)
 
 
 def _ends(feature: Feature, schema: Schema) -> tuple[str, str] | None:
