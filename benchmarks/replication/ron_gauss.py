@@ -171,12 +171,14 @@ def rivals(x, y, seed, *, classes):
         printed = baselines.as_published_not_private
         whole = partial(baselines.gaussian_without_projection, middle, y, classes, EPSILON)
         chosen = partial(baselines.exponential_choice, middle, y, classes, EPSILON)
-    bernoulli = baselines.bernoulli_basis(x.shape[1], 10, rng)
-    principal = baselines.principal_basis_not_private(middle, 10)
+    few = min(10, x.shape[1])
+    bernoulli = baselines.bernoulli_basis(x.shape[1], few, rng)
+    principal = baselines.principal_basis_not_private(middle, few)
     return {
         **{
             f"p={p} as printed (not private)": ("as printed", partial(printed, middle, y, EPSILON, p))
             for p in COMPONENTS
+            if p <= x.shape[1]
         },
         "Gaussian, no projection": ("comparator", whole),
         "Bernoulli + identity": (

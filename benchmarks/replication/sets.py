@@ -2,7 +2,7 @@
 
     file = "retail.parquet"            # in the data folder
     kind = "sets"                      # sets | rows
-    roles = ["top-k", "distances"]     # which experiments may use it
+    roles = ["top-k"]                  # which experiments may use it; `papers.py --roles` lists them
     [rows]                             # of kind "rows" only
     drop = ["split"]
     label = "income"                   # classes, or
@@ -42,9 +42,32 @@ class DataSet:
     rows: dict = field(default_factory=dict)
     stands_for: str = ""
 
+    def frame(self):
+        """All rows of kind `rows`, once the columns that the description names are known to be there."""
+        if self.kind != "rows":
+            raise InvalidInput(f'{self.name}: kind = "{self.kind}", but rows are needed')
+        frame = pq.read_table(self.path).to_pandas()
+        named = [*self.rows.get("drop", []), *self.rows.get("wide", [])]
+        named += [self.rows[key] for key in ("label", "target") if key in self.rows]
+        named += [] if self.schema is None else self.schema.names
+        absent = [name for name in named if name not in frame]
+        if absent:
+            first = ", ".join(map(str, frame.columns[:8])) + (", ..." if frame.shape[1] > 8 else "")
+            raise InvalidInput(
+                f"{self.name}: {self.path.name} has no column {', '.join(map(repr, absent))}, which the "
+                f"data set's TOML file names; it has {first}; copy that file, mend it, give --set FILE"
+            )
+        return frame
+
     @cached_property
     def lists(self):
         """Of kind `sets`: offsets and item codes 0, 1, ...; which items exist is taken as public."""
+        found = pq.read_schema(self.path)
+        if "items" not in found.names or not pa.types.is_list(found.field("items").type):
+            raise InvalidInput(
+                f"{self.name}: {self.path.name} needs a column 'items' of lists, one list per row "
+                f'(kind = "sets"); it has {", ".join(found.names[:8])}'
+            )
         items = pq.read_table(self.path, columns=["items"])["items"].combine_chunks()
         universe, codes = np.unique(items.flatten().to_numpy(), return_inverse=True)
         return items.offsets, codes.astype(np.int32), len(universe)
@@ -57,7 +80,7 @@ class DataSet:
     @cached_property
     def table(self):
         """Complete rows in the declared columns."""
-        frame = pq.read_table(self.path).to_pandas()
+        frame = self.frame()
         if self.schema is not None:
             frame = frame[list(self.schema.names)]
         return pa.Table.from_pandas(frame.dropna(), preserve_index=False)
@@ -65,7 +88,9 @@ class DataSet:
     @cached_property
     def numbers(self):
         """Features scaled by their declared bounds to [0, 1], and class codes or a target in [-1, 1]."""
-        frame = pq.read_table(self.path).to_pandas().drop(columns=self.rows.get("drop", []))
+        frame = self.frame().drop(columns=self.rows.get("drop", []))
+        if "bounds" not in self.rows:
+            raise InvalidInput(f"{self.name}: its TOML file needs bounds = [lower, upper] under [rows]")
         goal = self.rows.get("label") or self.rows.get("target")
         features = frame.drop(columns=[goal] if goal else [])
         pattern = np.array(self.rows["bounds"], dtype=float).reshape(-1, 2)
@@ -93,7 +118,7 @@ class DataSet:
             kept = place[codes] >= 0
             dense[owner[kept], place[codes][kept]] = True
             return dense
-        frame = pq.read_table(self.path).to_pandas().drop(columns=self.rows.get("drop", []))
+        frame = self.frame().drop(columns=self.rows.get("drop", []))
         x = frame.to_numpy(float) > 0.5
         return x[:, np.argsort(-x.mean(axis=0), kind="stable")[:width]]
 
@@ -109,7 +134,7 @@ def read_set(path, folder):
             "(benchmarks/replication/sets.py says how) and give --set FILE"
         ) from None
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"{Path(path).name}: no TOML: {error}") from None
+        raise InvalidInput(f"{Path(path).name}: not a TOML file: {error}") from None
     strange = [*(set(told) - KNOWN), *(set(told.get("rows", {})) - KNOWN_ROWS)]
     if strange or {"file", "kind", "roles"} - set(told) or told.get("kind") not in {"sets", "rows"}:
         expected = 'needs file, kind ("sets" or "rows") and roles'
@@ -130,5 +155,13 @@ def read_set(path, folder):
 
 def all_sets(folder, own=()):
     """Every described data set whose file is in the folder, and the names of those that are not."""
+    if not Path(folder).is_dir():
+        raise InvalidInput(f"--data {folder}: there is no such folder")
+    for path in own:
+        one = read_set(path, folder)
+        if not one.path.exists():
+            raise InvalidInput(
+                f"{Path(path).name}: its file {one.path.name!r} is not in --data {folder}"
+            )
     found = [read_set(path, folder) for path in [*sorted(HERE.glob("*.toml")), *own]]
     return [s for s in found if s.path.exists()], [s.name for s in found if not s.path.exists()]

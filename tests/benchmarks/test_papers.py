@@ -3,8 +3,10 @@
 from argparse import Namespace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from papers import PAPERS, cells_of, measure
+from papers import PAPERS, cells_of, known_items, known_roles, measure
 from replication import papers_page
 from replication.cells import KINDS, Cell, Experiment, Paper, Store
 from replication.comparators import diffgen, huber, private_svm, unit_ball
@@ -80,6 +82,61 @@ def test_a_set_that_nobody_described_is_named_with_what_is_known(tmp_path):
     mine.write_text('file = "a.parquet"\nkind = "sets"\nrole = ["top-k"]\n')
     with pytest.raises(InvalidInput, match=r"mine.toml: needs file, kind .* unknown: role"):
         read_set(mine, tmp_path)
+
+
+def written(folder, name, told, columns):
+    pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    path = folder / f"{name}.toml"
+    path.write_text(f'file = "{name}.parquet"\n{told}')
+    return path
+
+
+def test_a_set_that_does_not_fit_its_file_says_what_is_expected(tmp_path):
+    columns = {"a": [0.0, 1.0], "b": [1.0, 0.0], "activity": [0, 1]}
+    rows = 'kind = "rows"\nroles = ["classes"]\n[rows]\n'
+    wrong = read_set(written(tmp_path, "wrong", rows + 'label = "label"', columns), tmp_path)
+    with pytest.raises(
+        InvalidInput, match=r"wrong.parquet has no column 'label'.*it has a, b, activity"
+    ):
+        _ = wrong.numbers
+    bare = read_set(written(tmp_path, "bare", rows + 'label = "activity"', columns), tmp_path)
+    with pytest.raises(InvalidInput, match=r"bare: its TOML file needs bounds = \[lower, upper\]"):
+        _ = bare.numbers
+    flat = read_set(written(tmp_path, "flat", 'kind = "sets"\nroles = ["top-k"]', columns), tmp_path)
+    with pytest.raises(InvalidInput, match="needs a column 'items' of lists"):
+        _ = flat.lists
+    with pytest.raises(InvalidInput, match=r"but rows are needed"):
+        _ = flat.frame()
+    (tmp_path / "flat.parquet").unlink()
+    with pytest.raises(InvalidInput, match=r"flat.toml: its file 'flat.parquet' is not in --data"):
+        all_sets(tmp_path, [tmp_path / "flat.toml"])
+    with pytest.raises(InvalidInput, match="there is no such folder"):
+        all_sets(tmp_path / "nowhere")
+
+
+def test_unknown_roles_and_items_are_refused_with_those_there_are(tmp_path):
+    path = written(tmp_path, "mine", 'kind = "rows"\nroles = ["clases"]', {"a": [1.0]})
+    with pytest.raises(InvalidInput, match=r'takes clases; roles are .*"classes" \(ron-gauss Table 4'):
+        known_roles([path], tmp_path)
+    with pytest.raises(
+        InvalidInput, match=r"--only Table 9: there is none; there are Table 1, Figure 3"
+    ):
+        known_items([PAPERS["jl"]], "Table 9")
+    known_items([PAPERS["jl"]], "Table 1")
+
+
+def test_a_narrow_set_of_your_own_is_drawn(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    columns = {f"c{j}": rng.normal(size=300) + y for j in range(4)} | {"activity": y}
+    told = 'kind = "rows"\nroles = ["classes"]\n[rows]\nlabel = "activity"\nbounds = [-5, 5]'
+    mine = read_set(written(tmp_path, "mine", told, columns), tmp_path)
+    table = next(one for one in PAPERS["ron-gauss"].experiments if one.item == "Table 4")
+    cells = [cell for cell in table.cells(mine) if cell.data == "mine" and "SVM" in cell.measure]
+    assert not any("p=20" in cell.arm for cell in cells)
+    store = Store(tmp_path / "lines.jsonl", ABOUT)
+    assert all(store.add("ron-gauss", cell, 1) for cell in cells)
+    assert all(0.0 <= line["values"][0] <= 1.0 for line in store.lines.values())
 
 
 def test_every_described_set_serves_an_experiment(tmp_path):
