@@ -3,8 +3,10 @@
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from adumbra import workflow
@@ -12,14 +14,17 @@ from adumbra.audit import replay
 from adumbra.audit.planted import altered_draw, with_fact
 from adumbra.audit.replay_kinds import NAME, POPULATION, families, kinds, neighbours
 from adumbra.cli import main as cli
+from adumbra.mechanisms.moments import release as moments
 from adumbra.privacy.ledger import Ledger
 from adumbra.privacy.ledger.chain import Chain
 from support.planting import plant
+from support.remembered import Remembered, remembering
 from support.topk import full
 
 PAIRS = full(30, 1000)
 PERSON_PAIRS = full(4, 1000)
 COMMAND_PAIRS = full(3, 100)
+FRESH = (0, 1)  # of each family, a hostile and a tame pair whose models are both built
 KINDS = {kind.name: kind for kind in kinds()}
 
 
@@ -73,11 +78,16 @@ def test_nothing_that_leaves_depends_on_one_row(kind, folder, record_property):
     seed = sorted(KINDS).index(kind.name)  # other neighbours for each kind
     pairs = PAIRS if kind.schema.person is None else PERSON_PAIRS
     seen = 0
-    for first, others in families(kind, pairs, seed):
-        base = replay.observe_base(folder, kind, first)
-        for second, hostile in others:
-            assert base.differences(second) == [], (hostile, first[-300:], second[-300:])
-            seen += hostile
+    with remembering() as models:
+        for first, others in families(kind, pairs, seed):
+            models.forget()
+            base = replay.observe_base(folder, kind, first)
+            for place, (second, hostile) in enumerate(others):
+                with models.fresh(place in FRESH):
+                    found = base.differences(second)
+                assert found == [], (hostile, first[-300:], second[-300:])
+                seen += hostile
+    assert (models.made > 0) == (kind.method == "moments")
     assert seen * 5 >= pairs
     record_property("pairs", (pairs, seen))
 
@@ -94,6 +104,37 @@ def test_the_command_shows_nothing_of_one_row(name, tmp_path, capfd):
         pair = (first, second)
         assert replay.compare(tmp_path, kind, pair, act=through_the_command, streams=streams) == []
     assert sum("check     adumbra verify release" in one.out for one in said) == 2 * COMMAND_PAIRS
+
+
+def test_a_model_that_looks_at_more_than_released_numbers_is_seen(folder, monkeypatch):
+    kind, right, sizes = KINDS["moments/add-remove"], moments.build_model, []
+    monkeypatch.setattr(moments, "build_model", lambda *args: replace(right(*args), rank=sizes[-1]))
+
+    def watched(run):
+        sizes.append(size_of(run))
+        return replay.release_through_workflow(run)
+
+    first, others = next(families(kind, len(FRESH)))
+    with remembering() as models:
+        base = replay.observe_base(folder, kind, first, act=watched)
+        for second, _ in others:
+            with models.fresh():
+                assert "code differs" in base.differences(second)
+
+
+def test_equal_arguments_are_answered_once_and_others_anew():
+    models, seen = Remembered(), []
+    double = models.wrap("double", lambda array: seen.append(1) or 2 * array)
+    one = double(np.arange(3.0))
+    assert np.array_equal(double(np.arange(3.0)), one)
+    assert double(np.arange(3.0)) is not one  # a copy: what is done to it is not remembered
+    assert len(seen) == 1
+    assert double(np.nextafter(np.arange(3.0), 1.0))[0] > 0.0
+    assert len(seen) == 2
+    with models.fresh():
+        double(np.arange(3.0))
+    assert len(seen) == 3
+    assert (models.made, models.spared) == (3, 2)
 
 
 def test_a_leak_into_the_card_is_seen(tmp_path):

@@ -3,8 +3,10 @@
     pytest tests/audit --evidence FILE
 
 Each test that ends leaves one line: its outcome, its figures, its processor time, and the commit that
-last changed code or tests. What passed at that commit is not run again. A later run of a test replaces
-its line, so the file says of every test when it was last run, and how it went.
+last changed what it depends on: the code, its own file, and everything in `tests` that is not a file of
+tests (`support`, `conftest.py`, data). Files of tests do not load each other; a test checks. What passed
+at that commit is not run again. A later run of a test replaces its line, so the file says of every test
+when it was last run, and how it went.
 """
 
 import json
@@ -16,22 +18,26 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("src", "tests", "pyproject.toml", "constraints.txt")  # what a result depends on
+# What a result depends on, beside the file of its test.
+CODE = ("src", "tests", "pyproject.toml", "constraints.txt", ":(exclude,glob)tests/**/test_*.py")
 PASSED, CPU = "passed", "cpu"
 
 
-def stamp(root: Path = ROOT) -> str:
-    """The commit that last changed the code; `changed` where the code is not what was committed."""
+def stamp(tests: str, root: Path = ROOT) -> str:
+    """The commit that last changed what a file of tests depends on; `changed` where it is not committed.
+
+    An exclusion holds for the whole command, so the file of tests is asked for by itself.
+    """
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
-    return (
-        "changed"
-        if git("status", "--porcelain", "--", *CODE)
-        else git("rev-list", "-1", "HEAD", "--", *CODE)
-    )
+    parts = (CODE, (tests,))
+    if any(git("status", "--porcelain", "--", *part) for part in parts):
+        return "changed"
+    found = {commit for part in parts if (commit := git("rev-list", "-1", "HEAD", "--", *part))}
+    return git("rev-list", "-1", "--topo-order", *found)
 
 
 def read(path: Path) -> dict[str, dict]:
@@ -45,16 +51,27 @@ class Evidence:
     """Leaves lines of finished tests, and leaves out tests that have theirs."""
 
     def __init__(self, path: Path, *, is_writer: bool) -> None:
-        self.path, self.is_writer, self.commit = path, is_writer, stamp()
+        self.path, self.is_writer = path, is_writer
+        self.stamps = dict[str, str]()  # of each file of tests
         self.before = 0.0  # processor time when the test began
 
-    def passed(self) -> dict[str, dict]:
-        """What this commit has shown so far."""
-        known = read(self.path)
-        return {name: one for name, one in known.items() if self._is_shown(one)}
+    def commit_of(self, test: str) -> str:
+        """The commit that last changed what a test depends on."""
+        tests = test.partition("::")[0]
+        if tests not in self.stamps:
+            self.stamps[tests] = stamp(tests)
+        return self.stamps[tests]
 
-    def _is_shown(self, one: dict) -> bool:
-        return one["outcome"] == PASSED and one["commit"] == self.commit != "changed"
+    def is_now(self, one: dict) -> bool:
+        """Whether a line is of the code as it is now."""
+        return one["commit"] == self.commit_of(one["test"]) != "changed"
+
+    def passed(self) -> dict[str, dict]:
+        """What this code has shown so far."""
+        known = read(self.path)
+        return {
+            name: one for name, one in known.items() if one["outcome"] == PASSED and self.is_now(one)
+        }
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Run what is not shown yet."""
@@ -80,7 +97,8 @@ class Evidence:
         if not self.is_writer or (report.when != "call" and report.outcome == PASSED):
             return
         told = [pair for pair in report.user_properties if pair[0] != CPU]
-        line = {"test": report.nodeid, "outcome": report.outcome, "commit": self.commit}
+        line = {"test": report.nodeid, "outcome": report.outcome}
+        line["commit"] = self.commit_of(report.nodeid)
         line |= {CPU: dict(report.user_properties).get(CPU, 0.0), "figures": told}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -132,11 +150,11 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
         return
     known = read(kept.path)
     now = kept.passed()
-    failed = Counter(one["outcome"] for one in known.values() if one["commit"] == kept.commit)["failed"]
+    failed = Counter(one["outcome"] for one in known.values() if kept.is_now(one))["failed"]
     cpu = sum(one[CPU] for one in now.values()) / 60
     older = len(known) - len(now) - failed
     terminalreporter.section("evidence", sep="=")
     terminalreporter.line(
-        f"{kept.path}: commit {kept.commit[:10]}: {len(now)} tests passed, {failed} failed, {cpu:.1f} "
-        f"minutes of processor time; {older} others are of older commits"
+        f"{kept.path}: {len(now)} tests passed on the code as it is now, {failed} failed, {cpu:.1f} "
+        f"minutes of processor time; {older} others are of older code"
     )

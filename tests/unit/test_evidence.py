@@ -1,5 +1,6 @@
 """A long grid can be stopped and taken up: what passed at this commit is not run again."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from support import evidence
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME = "test_it.py"
+NAME, OTHER, SHARED = "test_it.py", "test_other.py", "shared.py"
 TESTS = """
 import pytest
 from pathlib import Path
@@ -48,7 +49,7 @@ def run(project, **environment):
         "import sys, pytest, pathlib\n"
         "from support import evidence\n"
         f"right = evidence.stamp\n"
-        f"evidence.stamp = lambda: right(pathlib.Path({str(project)!r}))\n"
+        f"evidence.stamp = lambda tests: right(tests, pathlib.Path({str(project)!r}))\n"
         "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--evidence', 'kept.jsonl', 'tests']))\n"
     )
     known = {**os.environ, "PYTHONPATH": str(ROOT / "tests"), "ADUMBRA_FULL": "1", **environment}
@@ -72,7 +73,7 @@ def test_what_passed_at_this_commit_is_not_run_again(project):
     kept = evidence.read(project / "kept.jsonl").values()
     assert [one["figures"] for one in kept] == [[["figure", "one"]], [["figure", "two"]]]
     assert len({one["commit"] for one in kept}) == 1
-    assert "2 tests passed, 0 failed" in run(project)
+    assert "2 tests passed on the code as it is now, 0 failed" in run(project)
 
 
 def test_other_code_is_shown_anew(project):
@@ -80,6 +81,7 @@ def test_other_code_is_shown_anew(project):
     run(project)
     before = {one["commit"] for one in evidence.read(project / "kept.jsonl").values()}
     (project / "notes.txt").write_text("no code")
+    (project / "tests" / OTHER).write_text("# loaded by no other file of tests\n")
     commit(project)
     assert "2 deselected" in run(project)
     with (project / "tests" / NAME).open("a") as file:
@@ -92,6 +94,34 @@ def test_other_code_is_shown_anew(project):
     after = {one["commit"] for one in evidence.read(project / "kept.jsonl").values()}
     assert after != before
     assert "changed" not in after
+
+
+def test_what_tests_share_is_code(project):
+    (project / "tests/two").unlink()
+    run(project)
+    (project / "tests" / SHARED).write_text("# may be loaded\n")
+    assert evidence.stamp(f"tests/{NAME}", project) == "changed"
+    commit(project)
+    assert "2 passed" in run(project)
+    assert "2 deselected" in run(project)
+    (project / "tests" / OTHER).write_text("# not committed\n")
+    assert "2 deselected" in run(project)
+
+
+def test_no_file_of_tests_loads_another():
+    """So a changed file of tests leaves the evidence of all others as it is."""
+    files = [*(ROOT / "tests").rglob("*.py")]
+    own = {path.stem for path in files if path.name.startswith("test_")}
+    folders = {path.relative_to(ROOT / "tests").parts[0] for path in files} - {"support", "conftest.py"}
+    for path in files:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        loaded = [
+            name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
+        ]
+        loaded += [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        for name in loaded:
+            assert name.split(".")[0] not in folders, (path, name)
+            assert not own & {*name.split(".")}, (path, name)
 
 
 def test_the_small_grid_is_no_evidence(project):
