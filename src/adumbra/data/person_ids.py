@@ -34,7 +34,8 @@ from adumbra.schema.writing import is_text, value_type
 Words = NDArray[np.uint64]
 # Second words: 0 of a float64, 4 of a whole number of 64 bits that is none, 6 of one from 2^63 on, odd
 # of a hash. A whole number up to 2^53 has the words of its float64, rounded or not.
-_HASHED, _WHOLE, _ABOVE = np.uint64(1), np.uint64(4), np.uint64(6)
+_WHOLE, _ABOVE = np.uint64(4), np.uint64(6)
+_ODD = [bytes([byte | 1]) for byte in range(256)]
 _TEXT, _NUMBER = b"adumbra-person/1", b"adumbra-number/1"
 _SHORT = r"^[-+]?[0-9]{1,18}$"  # fits 64 bits
 _WRITTEN = r"^(0|-?[1-9][0-9]*)$"  # as a whole number is written
@@ -183,8 +184,8 @@ def _hashed(text: pa.Array, *, numbers: bool) -> Words:
 
 def _hash(word: bytes, kind: bytes) -> bytes:
     """128 bits; the second word is odd, as that of no whole number."""
-    first, second = np.frombuffer(hashlib.blake2b(word, digest_size=16, person=kind).digest(), "<u8")
-    return bytes(first.tobytes() + (second | _HASHED).tobytes())
+    digest = hashlib.blake2b(word, digest_size=16, person=kind).digest()
+    return digest[:8] + _ODD[digest[8]] + digest[9:]  # words are little-endian
 
 
 def _value_bytes(word: bytes) -> bytes:
