@@ -68,11 +68,9 @@ def settle(config: BoundsConfig, schema: Schema) -> Settled[BoundsConfig, Parts]
         remedy = "write `private = true` into the columns whose bounds or levels are not publicly known"
         raise InvalidInput(f"private: no column asks for it, and {METHOD} has nothing to buy; {remedy}")
     rows, columns = schema.rows or config.expected_rows, tuple(schema.columns[p] for p in places)
-    for fineness in PARTS:
+    for fineness in (USUAL,) if rows is None else PARTS:  # the last one in any case
         parts = _parts(config, schema, columns, places, fineness)
-        if fineness == (USUAL if rows is None else PARTS[-1]) or (
-            rows is not None and CROWD * parts.limit(1) * fineness <= rows
-        ):
+        if rows is not None and CROWD * parts.limit(1) * fineness <= rows:
             break
     return Settled(config=config, schema=schema, plan=_plan(config, schema, parts), parts=parts)
 
