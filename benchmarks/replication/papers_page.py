@@ -8,6 +8,14 @@ from comparison import facts
 from replication.cells import KINDS
 
 PAGE = facts.PAGES / "papers.md"
+WIDEST = 8  # settings in one table
+LEGEND = {1: 2, 2: 3, 3: 4}  # columns of the legend by columns of panels
+LINES = {
+    "ours": "-", "as printed": "--", "comparator": ":", "ceiling": "-.", "floor": ":", "printed": "-.",
+}  # fmt: skip
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7b3294", "#8c510a")
+GREYS = ("#404040", "#7a7a7a", "#a6a6a6", "#5c5c5c")
+MARKERS = "os^Dv<>P"
 THEORY = f"../{(facts.ROOT / 'docs' / 'theory.md').name}"
 OPENING = """# The five papers' experiments
 
@@ -83,8 +91,14 @@ def write(papers, lines):
 
 
 def table(lines):
-    """Arms down, settings across; arms by what they are."""
+    """Arms down, by what they are; settings across. Many settings of two parts: a table per first."""
     settings = list(dict.fromkeys(line["setting"] for line in lines))
+    if len(settings) > WIDEST and all(", " in setting for setting in settings):
+        firsts = dict.fromkeys(setting.split(", ")[0] for setting in settings)
+        return "\n".join(
+            table([line for line in lines if line["setting"].split(", ")[0] == first])
+            for first in firsts
+        )
     arms = sorted(
         dict.fromkeys((line["kind"], line["arm"]) for line in lines),
         key=lambda pair: KINDS.index(pair[0]),
@@ -100,16 +114,38 @@ def table(lines):
     return head + "".join(rows)
 
 
-def drawing(paper, item, lines):
-    """Means over epsilon, one panel per data set and setting, where there are three points or more."""
-    panels = defaultdict(lambda: defaultdict(list))
+def panels_of(lines):
+    """Points by panel (data set, rest of the setting) and arm, and what is across: the last part."""
+    panels, across = defaultdict(lambda: defaultdict(list)), ""
     for line in lines:
         *rest, last = line["setting"].split(", ")
-        if last.startswith("epsilon=") and line["measure"] == lines[0]["measure"]:
+        name, _, value = last.partition("=")
+        if line["measure"] == lines[0]["measure"] and value.replace(".", "").isdigit():
+            across = name
             panels[", ".join([line["data"], *rest])][line["kind"], line["arm"]].append(
-                (float(last[8:]), *facts.interval(line["values"])[:2])
+                (float(value), *facts.interval(line["values"])[:2])
             )
-    panels = {name: arms for name, arms in panels.items() if max(map(len, arms.values())) >= 3}
+    return {name: arms for name, arms in panels.items() if max(map(len, arms.values())) >= 3}, across
+
+
+def looks(arms):
+    """Line, marker and colour of each arm: ours in colours, all else in greys by its kind."""
+    told, seen = {}, defaultdict(int)
+    for kind, arm in arms:
+        number = seen[kind]
+        seen[kind] += 1
+        if kind == "ours":
+            color = COLOURS[number % len(COLOURS)]
+        else:
+            color = {"ceiling": "black", "floor": "black"}.get(kind, GREYS[number % len(GREYS)])
+        marker = MARKERS[number % len(MARKERS)]
+        told[kind, arm] = {"color": color, "marker": marker, "ls": LINES[kind]}
+    return told
+
+
+def drawing(paper, item, lines):
+    """Means over the last part of the setting, one panel per data set and rest, from three points on."""
+    panels, across = panels_of(lines)
     if not panels:
         return None
     import matplotlib as mpl
@@ -118,32 +154,44 @@ def drawing(paper, item, lines):
     import matplotlib.pyplot as plt
 
     mpl.rcParams["svg.hashsalt"] = "adumbra"
-    across = min(3, len(panels))
-    down = -(-len(panels) // across)
-    sheet, axes = plt.subplots(
-        down, across, figsize=(4.6 * across, 3.2 * down), squeeze=False, sharey=True
+    arms = sorted(
+        dict.fromkeys(arm for panel in panels.values() for arm in panel),
+        key=lambda pair: KINDS.index(pair[0]),
     )
-    style = {
-        "ours": "-",
-        "as printed": "--",
-        "comparator": ":",
-        "ceiling": "-.",
-        "floor": "-.",
-        "printed": "-.",
-    }
-    for axis, (title, arms) in zip(axes.flat, panels.items(), strict=False):
-        for (kind, arm), points in arms.items():
+    columns = {1: 1, 2: 2, 4: 2}.get(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    legend = 0.24 * -(-len(arms) // LEGEND[columns]) + 0.2
+    width = {1: 6.4, 2: 9.0, 3: 13.0}[columns]
+    sheet, axes = plt.subplots(
+        rows, columns, figsize=(width, 3.0 * rows + legend), squeeze=False, sharey=True,
+        layout="constrained",
+    )  # fmt: skip
+    style = looks(arms)
+    drawn = [point for panel in panels.values() for points in panel.values() for point in points]
+    values = [mean for _, mean, _ in drawn if mean > 0]
+    for axis, (title, panel) in zip(axes.flat, panels.items(), strict=False):
+        for arm, points in panel.items():
             x, mean, half = zip(*sorted(points), strict=True)
             bars = [0 if h != h else h for h in half]
-            axis.errorbar(x, mean, bars, ls=style[kind], marker="o", ms=3, lw=1, capsize=2, label=arm)
-        axis.set(title=title, xscale="log", xlabel="epsilon")
-        axis.title.set_fontsize(8)
+            axis.errorbar(x, mean, bars, ms=3.5, lw=1.2, elinewidth=0.7, capsize=2, **style[arm])
+        ticks = sorted({x for points in panel.values() for x, _, _ in points})
+        axis.set(title=title, xscale="log", xlabel=across)
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.minorticks_off()
+        axis.title.set_fontsize(9)
         axis.grid(alpha=0.3)
-    axes[0, 0].set_ylabel(lines[0]["measure"])
+        if max(values) > max(10.0, 100 * min(values)):
+            axis.set_yscale("log")
+    for axis in list(axes.flat)[len(panels) :]:
+        axis.set_visible(False)
+    for row in axes:
+        row[0].set_ylabel(lines[0]["measure"])
+    handles = [
+        plt.Line2D([], [], lw=1.2, ms=4, label=f"{arm}", **style[kind, arm]) for kind, arm in arms
+    ]
     sheet.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7
+        handles=handles, loc="outside lower center", ncols=LEGEND[columns], fontsize=8, frameon=False
     )
-    sheet.tight_layout(rect=(0, 0.12, 1, 1))
     name = f"papers_{paper}_{item.lower().replace(' ', '_')}.svg"
     sheet.savefig(PAGE.with_name(name), metadata={"Date": None})
     plt.close(sheet)
