@@ -8,7 +8,7 @@ import pytest
 from adumbra.data.bounds import bound_elements, bound_rows, clip_projected
 from adumbra.data.sources import WatchedSource, open_source
 from adumbra.errors import InvalidInput
-from adumbra.privacy.ledger.tripwire import Fingerprint
+from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 

@@ -15,7 +15,7 @@ from adumbra.data.sources import WatchedSource, open_source
 from adumbra.engine.cluster import local_engine
 from adumbra.engine.dask import DaskEngine
 from adumbra.numerics import NOISE_BLOCK, Lattice
-from adumbra.privacy.ledger.tripwire import Fingerprint
+from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.privacy.noise import add_gaussian
 from adumbra.schema.schema import Schema
 from support.methods import draw, released

@@ -22,7 +22,6 @@ from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import silent
 from adumbra.errors import ClusterFailed, require
 
-ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(32 * 2**20)}  # else glibc returns every block to the system
 MEMORY = dict.fromkeys(("target", "spill", "pause", "terminate"), False)  # no row and no key on a disk
 CONNECT, START = 30, 300  # seconds, to a scheduler and for processes of our own
 HERE = "127.0.0.1:0"  # Dask listens for HTTP in any case: not to others, and without a page
@@ -44,12 +43,12 @@ def local_engine(
     require(count >= 1, f"workers={workers}: must be at least 1")
     each = threads if threads is not None else max(1, cores // count)
     require(each >= 1, f"threads={threads}: must be at least 1")
-    kept = dask.config.get("distributed.nanny.pre-spawn-environ", {})
     settings = {
-        "distributed.nanny.pre-spawn-environ": {**kept, **ALLOCATOR},
         "distributed.worker.memory": {**dask.config.get("distributed.worker.memory", {}), **MEMORY},
         "distributed.worker.profile.enabled": False,
         "distributed.deploy.lost-worker-timeout": "1h",  # one that was killed is started again
+        "distributed.admin.tick.interval": "1s",  # nobody looks at how busy its loops are, ...
+        "distributed.admin.system-monitor.interval": "1h",  # ... or at the machine
         "distributed.scheduler.http.routes": [],  # no pages, and (below) no dashboard
         "distributed.worker.http.routes": [],
     }

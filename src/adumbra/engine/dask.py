@@ -24,16 +24,16 @@ from distributed import Client
 
 from adumbra.data.sources import Source
 from adumbra.data.split import Split, split
-from adumbra.engine.base import BatchT, Progress, block_rows, require_blocks, summed
+from adumbra.engine.base import BatchT, Progress, require_blocks, summed
 from adumbra.engine.dispatch import POLL, Dispatch, TreeDispatch, require_fit, workers_of
-from adumbra.engine.local import fold_rows_of, silent
+from adumbra.engine.local import silent
 from adumbra.engine.orders import PROBE, Answer, Order, RowsOrder, SumOrder, added, running_code
 from adumbra.errors import ClusterFailed, Unsupported, require
 from adumbra.numerics import NOISE_BLOCK, Lattice
 from adumbra.privacy.handover import KeyedRows
 from adumbra.statistics.base import Statistic
 
-ORDERS = 8  # for each worker in a pass: a slow one takes fewer, and what is lost with one is small
+ORDERS = 4  # for each worker in a pass: a slow one takes fewer, and what is lost with one is small
 TREE_BYTES = 4 * 2**20  # sums from this size on are added by workers, not by the driver
 
 RowsT = TypeVar("RowsT")
@@ -89,8 +89,7 @@ class DaskEngine:
         stage: str,
     ) -> Lattice:
         """The sums of all ranges, added."""
-        rows = self.rows_per_block or fold_rows_of(source)
-        pins, found = _pinned(self._split(source, rows))
+        pins, found = _pinned(self._split(source, 1))  # sums need no whole blocks: cut at row groups
         seal = secrets.token_bytes(32)
 
         def order(number: int, threads: int) -> SumOrder:
@@ -123,8 +122,7 @@ class DaskEngine:
         """Released rows in row order, from files that workers wrote; T is a `pyarrow.RecordBatch`."""
         if not isinstance(function, KeyedRows):
             raise Unsupported("engine=dask: rows that are not released stay with the workers")
-        rows = self.rows_per_block or block_rows(source.width)
-        pins, found = _pinned(self._split(source, rows))
+        pins, found = _pinned(self._split(source, NOISE_BLOCK))
         seal, answers = secrets.token_bytes(32), dict[int, Answer]()
         public = source.public_rows()
         shown = _Shown(self.progress, stage, len(found.parts) if public is not None else None)

@@ -29,7 +29,7 @@ from adumbra.engine.orders import (
 )
 from adumbra.errors import AdumbraError, ClusterFailed, require
 
-POLL = 0.005  # seconds between two looks at what workers have done
+POLL = 0.02  # seconds between two looks at what workers have done
 LOOK = 0.5  # ... and at which workers there are
 PATIENCE = 60.0  # seconds without a worker before a pass is given up
 LOSSES = 12  # of one order, before it is given up

@@ -8,12 +8,14 @@ Parts of released rows are files. A worker writes one under a name of its own an
 the first writer's file stands, and a second one must be the same, byte for byte.
 """
 
+import ctypes
 import errno
 import hashlib
 import json
 import os
 import platform
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,6 +40,7 @@ from adumbra.version import package_digest
 
 PART_BYTES = 32 * 2**20  # of released rows in a file
 PIECE_BYTES = 64 * 2**20  # of an answer that are sealed at once
+MMAP_BYTES, TRIM_BYTES = 32 * 2**20, 512 * 2**20  # glibc keeps freed memory up to here
 FAILED, UNFIT = "failed", "unfit"
 PROBE = "here"  # a file by which a worker sees that a folder is the driver's
 OWN = "use workers of your own, and release again"
@@ -128,11 +131,21 @@ class RowsOrder(Order):
 def carry_out(order: Order) -> Sealed:
     """The task of a worker; never raises."""
     try:
+        keep_memory()
         unfit = why_unfit(order)
         answer = order.answer() if unfit is None else Answer({FAILED: UNFIT, "words": unfit})
     except BaseException as error:  # noqa: BLE001 - the driver raises it again, in our words
         answer = _failure(error)
     return sealed(answer, order.seal, order.number)
+
+
+@cache
+def keep_memory() -> None:
+    """Undo Dask's setting by which glibc returns every block, to take it back page by page."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:  # musl has none
+        mallopt(-3, MMAP_BYTES)  # M_MMAP_THRESHOLD
+        mallopt(-1, TRIM_BYTES)  # M_TRIM_THRESHOLD
 
 
 def why_unfit(order: Order) -> str | None:

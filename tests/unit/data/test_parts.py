@@ -16,7 +16,7 @@ from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.projection import rows as projection
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.numerics import NOISE_BLOCK
-from adumbra.privacy.ledger.tripwire import Fingerprint
+from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 from adumbra.schema.table import PersonSpec

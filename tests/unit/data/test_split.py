@@ -14,7 +14,7 @@ from adumbra.data.sources import KeptSource, WatchedSource, open_source
 from adumbra.data.split import cuts, split
 from adumbra.errors import Unsupported
 from adumbra.mechanisms.topk.zone import ZoneSource
-from adumbra.privacy.ledger.tripwire import Fingerprint
+from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema
 from adumbra.schema.table import PersonSpec

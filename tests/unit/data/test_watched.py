@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from adumbra.data.sources import SET_COLUMNS, WatchedSource, open_source
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS
-from adumbra.privacy.ledger.tripwire import Fingerprint
+from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 

@@ -1,5 +1,6 @@
 """Answers of workers: sealed, whole, of their own order; parts of rows: the first one stands."""
 
+import os
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adumbra.data.sources import WatchedSource
 from adumbra.engine import orders
 from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import LocalEngine
@@ -21,6 +23,7 @@ from adumbra.engine.orders import (
     sealed,
 )
 from adumbra.errors import ClusterFailed, InvalidInput, NoiseKeyReused
+from adumbra.privacy.fingerprint import Fingerprint
 
 KEY, OTHER = bytes(32), bytes([1]) * 32
 PRIVATE = "0.123456789"
@@ -121,6 +124,35 @@ def test_a_plain_release_loads_nothing_of_dask():
     code += "print(sorted({'dask', 'distributed', 'adumbra.engine.orders'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_watches_rows_for_the_ledger_loads_nothing_of_it_in_a_worker():
+    sent = {part.__module__ for part in (Fingerprint, SumOrder, WatchedSource)}
+    code = f"import sys, {', '.join(sent)}; print('sqlalchemy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_worker_keeps_the_memory_of_blocks_also_where_dask_tells_it_to_return_it():
+    code = """
+import resource, numpy as np
+from adumbra.engine.orders import keep_memory
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(40):
+        np.zeros(2**21) + 1.0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+first = faults()
+keep_memory()
+faults()
+print(first, faults())
+"""
+    environment = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    returned, kept = map(int, done.stdout.split())
+    assert kept < returned / 4
 
 
 @pytest.mark.parametrize(

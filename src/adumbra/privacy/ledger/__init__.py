@@ -1,5 +1,6 @@
 """The budget ledger: no release without a durable charge."""
 
+from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.privacy.ledger.accounts import Quote
 from adumbra.privacy.ledger.backup import backup_ledger, restore_ledger
 from adumbra.privacy.ledger.check import Verified
@@ -7,7 +8,6 @@ from adumbra.privacy.ledger.export import verify_export
 from adumbra.privacy.ledger.files import tree_digest
 from adumbra.privacy.ledger.ledger import Ledger, create_ledger, memory_ledger, open_ledger
 from adumbra.privacy.ledger.migrate import Migrated, migrate_ledger
-from adumbra.privacy.ledger.tripwire import Fingerprint
 from adumbra.privacy.ledger.values import (
     Currency,
     Entry,

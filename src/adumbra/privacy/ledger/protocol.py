@@ -22,6 +22,7 @@ from adumbra.attestation.loghead import Proof
 from adumbra.attestation.operators import Acting, HeadKey, NotPermitted, Roll
 from adumbra.attestation.signers import Signer
 from adumbra.errors import LedgerError, require
+from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import accounts, files, log, tripwire
@@ -29,7 +30,6 @@ from adumbra.privacy.ledger.accounts import Quote
 from adumbra.privacy.ledger.chain import Chain, canonical, read_head, read_roll
 from adumbra.privacy.ledger.model import charges, entries, events, populations
 from adumbra.privacy.ledger.store import ReplyLost
-from adumbra.privacy.ledger.tripwire import Fingerprint
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, State
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ import pytest
 
 from adumbra.errors import InvalidInput
 from adumbra.numerics import ROW_BITS
+from adumbra.privacy.fingerprint import SKETCH
 from adumbra.privacy.ledger import Fingerprint, Population
-from adumbra.privacy.ledger.tripwire import ALERT, SKETCH, shared
+from adumbra.privacy.ledger.tripwire import ALERT, shared
 from adumbra.relations import Neighbours, Unit
 from support.ledger import ask, register, reserve
 
