@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from adumbra.data.csv_header import Header, read_rows, rest_of_rows, table_header
-from adumbra.data.csv_numbers import plain_table, uses_loop
+from adumbra.data.csv_numbers import plain_table, ready_loop, uses_loop
 from adumbra.data.csv_records import Layout, Records, checked, plain_records, split_records
 from adumbra.data.files import PieceSource, match_columns, pin_files, require_rows
 from adumbra.data.lines import MARK, READ_BYTES, is_utf8
@@ -115,7 +115,7 @@ class CsvSource(PieceSource):
     def _pieces(self, names: tuple[str, ...], skip: int) -> Iterator[pa.RecordBatch]:
         """Converted records from global row `skip` on."""
         numeric = {column.name for column in self.schema.columns if column.kind.reads_numbers}
-        loop = uses_loop(sum(path.stat().st_size for path in self.paths))
+        loop = uses_loop(_bytes(self.paths))
         for path in self.paths:
             header = table_header(path, self.schema)
             chosen = {header.names.index(name): name for name in names}
@@ -126,6 +126,11 @@ class CsvSource(PieceSource):
                     named = [chosen[int(place)] for place in table.column_names]
                     yield from table.rename_columns(named).to_batches()
                 skip = max(skip - records.count, 0)
+
+
+def _bytes(paths: tuple[Path, ...]) -> int:
+    """Of text in all files."""
+    return sum(path.stat().st_size for path in paths)
 
 
 def file_records(path: Path, header: Header, size: int = READ_BYTES) -> Iterator[Records]:
@@ -144,6 +149,7 @@ def open_csv(paths: tuple[Path, ...], schema: Schema) -> CsvSource:
         names = list(table_header(path, schema).names)
         types = dict.fromkeys(names, pa.null())  # a text file stores none
         schema = match_columns(schema, types, names, f"data={path.name!r}")
+    ready_loop(_bytes(paths))
     if not schema.neighbours.rows_are_public:
         return CsvSource(paths, schema)
     # Counting looks for line ends, quotes and delimiters only.

@@ -21,6 +21,7 @@ import pyarrow as pa
 from adumbra.data import csv_loops
 from adumbra.data.csv_loops import Bytes, Words
 from adumbra.data.csv_records import Layout, Records
+from adumbra.errors import Unsupported
 from adumbra.numerics import Ints
 
 WORTH_BYTES: Final = 192 * 2**20  # of text from which loading the compiled loop has paid
@@ -36,6 +37,21 @@ def uses_loop(size: int) -> bool:
     """
     forced = os.environ.get("ADUMBRA_NOISE", "")
     return forced == "numba" or (not forced and size >= WORTH_BYTES and _has_numba())
+
+
+def ready_loop(size: int) -> None:
+    """Load and compile the loop if it will read so much text: what fails then is not paid for yet."""
+    if not uses_loop(size):
+        return
+    line = Records(memoryview(bytearray(b"0\n")), 1, np.empty(0, np.int64), is_checked=False)
+    try:
+        plain_table(line, Layout(b",", 1), {0: True})
+    except ImportError:
+        pass
+    else:
+        return
+    remedy = "install it again, or set ADUMBRA_NOISE=numpy"
+    raise Unsupported(f"numba: it is installed and cannot be loaded; {remedy}")
 
 
 @lru_cache(maxsize=1)

@@ -105,7 +105,7 @@ def conditional_sizes(counts: Array, rows: int) -> list[int]:
 
 
 _FLOOR = 1e-9  # relative eigenvalue floor of a root
-_WIDE_MATRIX = 1024  # of so many columns, eigenvectors are computed where they are needed only
+_WIDE_MATRIX = 512  # of so many columns, eigenvectors are computed where they are needed only
 _TINY = 1e-300
 _LEAST_VARIANCE = 1e-6  # of a direction, relative to the largest
 _POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # of a direction's variance: how classes differ along it

@@ -2,16 +2,18 @@
 
 import csv
 import gzip
+import sys
 import tracemalloc
 
 import numpy as np
 import pytest
 
+from adumbra.data import csv_numbers
 from adumbra.data.csv_header import read_header, read_rows
 from adumbra.data.csv_records import Layout, split_records
 from adumbra.data.describing import describe
 from adumbra.data.sources import open_source
-from adumbra.errors import InvalidInput
+from adumbra.errors import InvalidInput, Unsupported
 from adumbra.relations import Neighbours
 from support.data import table
 
@@ -207,3 +209,15 @@ def test_large_files_in_several_reads(tmp_path):
     found = np.concatenate([batch.values for batch in source.batches(4096)])
     assert found[:, 0].tolist() == [i % 7 + 0.5 for i in range(rows)]
     assert found[:, 1].tolist() == [i % 5 for i in range(rows)]
+
+
+def test_the_compiled_loop_is_loaded_before_a_charge_or_refused(tmp_path, monkeypatch):
+    path = write(tmp_path, b"a,i,b,c\n1,2,x,1\n")
+    monkeypatch.setenv("ADUMBRA_NOISE", "numba")
+    csv_numbers.compiled_parser.cache_clear()
+    open_source(path, table())
+    assert csv_numbers.compiled_parser.cache_info().currsize == 1
+    csv_numbers.compiled_parser.cache_clear()
+    monkeypatch.setitem(sys.modules, "numba", None)  # installed, and broken
+    with pytest.raises(Unsupported, match=r"numba: .* cannot be loaded; install it again"):
+        open_source(path, table())

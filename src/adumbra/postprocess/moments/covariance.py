@@ -12,7 +12,7 @@ from adumbra.postprocess.latent import Block
 from adumbra.postprocess.matrices import directions_above
 
 Directions = tuple[Array, Array]  # eigenvalues, and their vectors as columns
-_WIDE = 1024  # numbers: more vary in a few directions, and alike in all others
+_WIDE = 512  # numbers: more vary in a few directions, and alike in all others
 
 
 def stretch_of(total: Array, variances: Array) -> float:
