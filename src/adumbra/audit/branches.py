@@ -28,6 +28,7 @@ PACKAGES = ("mechanisms", "privacy")
 APART = {  # modules of these packages that draw nothing, and why
     "adumbra.privacy.ledger": "accounts of what was spent",
     "adumbra.privacy.conversion": "public arithmetic; tests/property/test_accounting_oracles.py",
+    "adumbra.privacy.fingerprint": "for the ledger's private log; no output depends on it",
     "adumbra.privacy.guarantee": "public words and figures of a claim",
     "adumbra.privacy.recorded_noise": "the auditor's own",
 }
