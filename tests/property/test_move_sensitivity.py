@@ -11,7 +11,7 @@ from adumbra.mechanisms.projection.rows import EXACT_EXPONENT, row_space
 from adumbra.mechanisms.projection.sensitivity import unclipped_sensitivity
 from adumbra.relations import Moved, Moves, Unit
 from adumbra.schema.schema import Column, Kind, Schema
-from adumbra.statistics.move_sensitivity import cell_widths
+from adumbra.statistics.move_sensitivity import ENUMERATED, cell_widths
 
 FAMILIES = ("sparse", "gaussian", "haar", "sphere", "rademacher")
 
@@ -105,3 +105,19 @@ def test_two_values_a_hair_apart_may_be_a_whole_step_apart():
 
 def test_widths_are_rounded_up_to_steps_and_end_at_the_whole_range():
     assert list(cell_widths(np.array([1.0, 16.0, 1e9]), 1.0) * 2**15) == [2**15, 2049, 1]
+
+
+@pytest.mark.parametrize("amount", [0.1, 2.0])
+def test_many_components_are_bounded_without_trying_all_signs(amount):
+    """L1 from L2 where there are too many sign vectors: never below what a row moves."""
+    rng, k = np.random.default_rng(3), ENUMERATED + 4
+    schema = table([1.0, 2.0, 0.5], Moved.ROW, amount)
+    space, matrix = row_space(schema, None), public_matrix("gaussian", 3, k, matrix_seed=1)
+    bound = unclipped_sensitivity(space, matrix)
+    for _ in range(50):
+        first = rng.uniform(-1.0, [0.0, 1.0, -0.5])
+        step = rng.normal(size=3)
+        second = np.clip(first + amount * step / np.linalg.norm(step), -1.0, [0.0, 1.0, -0.5])
+        l1, l2 = moved(space, matrix, first, second)
+        assert l1 <= bound.l1
+        assert l2 <= bound.l2

@@ -186,10 +186,8 @@ def _without_log(path: Path) -> bool:
         if error.sqlite_errorcode & SQLITE_PRIMARY == sqlite3.SQLITE_BUSY:
             return False
         raise LedgerError(f"ledger={path}: cannot be opened for writing; check its mode") from None
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        if is_damage(error):
-            raise damaged(path) from None
-        return True  # not a database: whoever opens it says so
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
+        raise damaged(path) from None
 
 
 def _connected(path: Path) -> closing[sqlite3.Connection]:

@@ -276,5 +276,8 @@ def test_a_backup_replaces_nothing(tmp_path, monkeypatch):
             InvalidInput, match=f"backup=.*{name}: {said}; give the file that `adumbra led"
         ):
             restore_ledger(tmp_path / name, tmp_path / "x.db", against={})
+    (tmp_path / "l.db").chmod(0o640)
+    with pytest.raises(InvalidInput, match="mode 0640 lets others read it"):
+        restore_ledger(tmp_path / "l.db", tmp_path / "x.db", against={})
     with pytest.raises(AdumbraError, match="is a file; give its path"):
         restore_ledger("postgresql://a/b", tmp_path / "x.db", against={})

@@ -291,6 +291,7 @@ def changed(which, nth=0, **fields):
         ("private", changed("reserve", source_pin="other")),
         ("private", changed("register", owner="other")),
         ("private", changed("draw", about=1000)),
+        ("private", changed("draw", operator="of nobody")),
         ("private", changed("draw", kind="seal")),
         ("private", changed("init", fingerprint_key_hash="")),
     ],
@@ -399,3 +400,12 @@ def test_a_chain_is_only_ever_appended_in_order(ledger):
         assert chain.sequence("public") == 2
     ledger.verify()
     assert tuple(sorted(check.KEYS)) == check.KEYS
+
+
+def test_what_no_ledger_wrote_is_a_fault_and_is_not_quoted(tmp_path):
+    with create_ledger(tmp_path / "ledger.db") as ledger:
+        register(ledger)
+        reserve(ledger)
+        forged = changed("init", ledger=["private words"])
+        assert "private words" not in (told := faults_if(ledger, forge(ledger, "public", forged)))
+        assert told

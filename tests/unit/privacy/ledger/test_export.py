@@ -9,6 +9,7 @@ import pytest
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.privacy.ledger import verify_export
 from adumbra.privacy.ledger.chain import canonical
+from adumbra.privacy.ledger.log import read_export
 from support.ledger import register, reserve, run
 
 SECRETS = ("Ann Owner", "pin-of-the-source", "staged", "release-", "fingerprint")
@@ -97,3 +98,35 @@ def test_every_altered_line_is_seen(used, tmp_path):
         event = json.loads(lines[number])
         event["event"]["day"] = "1999-01-01"
         fails([*lines[:number], canonical(event), *lines[number + 1 :]])
+
+
+def rewritten(path, change):
+    """An export whose first line was changed."""
+    top, *lines = path.read_bytes().splitlines()
+    known = json.loads(top)
+    change(known)
+    path.write_bytes(b"\n".join([canonical(known), *lines]))
+    return path
+
+
+def test_a_tree_of_another_log_is_refused(used, tmp_path):
+    path = tmp_path / "log.jsonl"
+    used.export(path)
+    earlier = json.loads(path.read_bytes().splitlines()[0])["log_head"]
+    reserve(used)
+    path = tmp_path / "later.jsonl"
+    used.export(path)
+    verify_export(path)
+    rewritten(path, lambda top: top.update(log_head=earlier))
+    with pytest.raises(VerificationFailed, match="the signed head of its tree is another log's"):
+        verify_export(path)
+
+
+def test_an_export_without_a_head_of_its_tree_is_no_log(used, tmp_path):
+    path = tmp_path / "log.jsonl"
+    used.export(path)
+    assert read_export(path).head.size == used.head().sequence
+    rewritten(path, lambda top: top.pop("log_head"))
+    verify_export(path)  # as an earlier version wrote it
+    with pytest.raises(VerificationFailed, match="has no signed head of its tree; ask for a new export"):
+        read_export(path)

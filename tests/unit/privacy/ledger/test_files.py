@@ -1,13 +1,15 @@
 """Digests and flushes of folders."""
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from adumbra.errors import VerificationFailed
 from adumbra.privacy.ledger import tree_digest
-from adumbra.privacy.ledger.files import flush_move, flush_tree
+from adumbra.privacy.ledger.files import convert, flush_move, flush_tree, is_database
 from support.ledger import stage
 
 
@@ -59,3 +61,15 @@ def test_every_file_and_folder_is_flushed(tmp_path, monkeypatch):
     assert flushed == [str(tmp_path)]
     flush_move(staged, tmp_path / "data")
     assert flushed[1:] == [str(tmp_path), str(tmp_path)]
+
+
+def test_text_is_no_database_and_a_locked_one_is_one(tmp_path):
+    text, locked = tmp_path / "text.db", tmp_path / "locked.db"
+    text.write_text("no database, but longer than a header of one " * 20)
+    with pytest.raises(VerificationFailed, match="the file is damaged"):
+        convert(text, 0.0)
+    assert not is_database(text)
+    with closing(sqlite3.connect(locked, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (x)")
+        connection.execute("BEGIN EXCLUSIVE")
+        assert is_database(locked)

@@ -12,6 +12,7 @@ from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.ledger import create_ledger, open_ledger, verify_export
 from adumbra.privacy.ledger.chain import canonical, head_holds, head_message, link_hash
 from adumbra.privacy.ledger.log import read_export
+from adumbra.privacy.ledger.operated import public_key_of
 from support.ledger import DATABASES, new_location, register, reserve, run, server
 from support.operators import as_operator, enrol_each, grant_logins, signer
 
@@ -550,3 +551,12 @@ def test_grants_are_for_postgresql(ledger):
     else:
         with pytest.raises(InvalidInput, match="prefix="):
             ledger.grants("x; DROP")
+
+
+def test_a_public_key_is_a_line_or_a_file(tmp_path):
+    key = signer("read").public
+    path = tmp_path / "key.pub"
+    path.write_text(key.line(), encoding="utf-8")
+    assert {public_key_of(form) for form in (key, key.line(), path, str(path))} == {key}
+    with pytest.raises(InvalidInput, match=r"none.pub: cannot be read; give the .pub file"):
+        public_key_of(tmp_path / "none.pub")

@@ -6,12 +6,19 @@ import stat
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text as sql
 from sqlalchemy import update
 
-from adumbra.errors import BudgetRefused, InvalidInput, LedgerError
+from adumbra.errors import (
+    BudgetRefused,
+    InvalidInput,
+    LedgerError,
+    LedgerNotWritable,
+    VerificationFailed,
+)
 from adumbra.privacy.ledger import chain, create_ledger, memory_ledger, open_ledger, store
 from adumbra.privacy.ledger.model import keys
 from support.ledger import DATABASES, new_location, register, reserve, server
@@ -279,3 +286,32 @@ def test_what_was_committed_survives_a_crash_of_the_server(database, tmp_path):
         server().start()
         assert ledger.show("people")[0].stranded[0].id == entry
         ledger.verify()
+
+
+def test_damaged_keys_are_said_to_be_so(tmp_path):
+    path = tmp_path / "ledger.db"
+    with create_ledger(path) as ledger, ledger._store.write() as connection:
+        connection.execute(sql(f"DROP TRIGGER {keys.name}_update"))
+        connection.execute(update(keys).where(keys.c.name == "fingerprint_key").values(value="no"))
+    with pytest.raises(VerificationFailed, match="its keys are damaged"):
+        open_ledger(path)
+
+
+def test_a_full_disk_is_seen_before_a_charge(tmp_path, monkeypatch):
+    with create_ledger(tmp_path / "ledger.db") as ledger:
+        monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=1, f_frsize=512))
+        with pytest.raises(LedgerNotWritable, match="its disk is full; make room"):
+            ledger._store.require_writable()
+
+
+def test_a_file_that_cannot_be_opened_for_writing_says_why(tmp_path):
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+    assert "its folder must be writable" in str(store._fault("x", error))
+
+
+def test_a_damaged_name_is_damage(tmp_path):
+    """sqlite3 itself raises UnicodeDecodeError for text that is no UTF-8."""
+    damaged = pytest.raises(VerificationFailed, match="the file is damaged")
+    with create_ledger(tmp_path / "ledger.db") as ledger, damaged, ledger._store.read():
+        b"\xff".decode("utf-8")

@@ -13,6 +13,7 @@ from adumbra.privacy.ledger import Population
 from adumbra.privacy.ledger.values import (
     MAX_UNITS,
     SCALE,
+    _sqrt_upper,
     affordable,
     cap,
     cost,
@@ -112,3 +113,11 @@ def test_affordable_is_zero_below_the_smallest_request():
     assert affordable(MAX_UNITS, Population("big", *ROW, 1000.0, 0.0), 0.0) == 1000.0
     assert affordable(cap(GAUSS), GAUSS, 1e-6) == 1.0
     assert math.isclose(affordable(cost(ask(0.25), GAUSS), GAUSS, 0.0), 0.25, rel_tol=1e-5)
+
+
+def test_a_root_is_the_smallest_that_is_not_below():
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        exact = Fraction(int(rng.integers(1, 2**62)) * int(rng.integers(1, 2**62)) + 1, 10**12)
+        root = _sqrt_upper(exact)
+        assert Fraction(root) ** 2 >= exact > Fraction(math.nextafter(root, 0.0)) ** 2
