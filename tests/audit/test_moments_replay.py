@@ -152,11 +152,11 @@ def test_a_planted_half_sensitivity_is_caught(monkeypatch):
     assert worst["gram"] > 1.0
 
 
-def prices_of_tables(neighbours, delta):
+def prices_of_tables(neighbours, delta, numbers="bins"):
     """What choices and tables move over what their entries declare, and all together over the claim."""
     schema = keeping_schema(neighbours)
     config = MomentsConfig(
-        epsilon=8.0, delta=delta, synthetic_rows=20, numbers="bins", table_share=0.5, expected_rows=400
+        epsilon=8.0, delta=delta, synthetic_rows=20, numbers=numbers, table_share=0.5, expected_rows=400
     )
     worst, whole = {}, 0.0
     for first, second in islice(mixed_pairs(schema, 400), 2):
@@ -192,8 +192,9 @@ def prices_of_tables(neighbours, delta):
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
-def test_chosen_tables_stay_within_their_prices(neighbours, delta):
-    worst, whole = prices_of_tables(neighbours, delta)
+@pytest.mark.parametrize("numbers", ["bins", "scores"])
+def test_chosen_tables_stay_within_their_prices(neighbours, delta, numbers):
+    worst, whole = prices_of_tables(neighbours, delta, numbers)
     assert set(worst) == {"choices", "tables"}
     assert max(worst.values()) <= 1.0 + 1e-12
     assert worst["tables"] > 0.999

@@ -61,7 +61,8 @@ CHOICE_SHARE = 0.12
 MOST_CHOSEN = 64  # ... in tables of at most so many columns ...
 TYPICAL_CELLS = 64.0
 DROWNED, QUIET = 0.4, 0.1  # ... whose typical table has noise of at most this part of the rows
-DROWNED_CLASSED = 0.07  # ... or this one, where histograms by class are pair tables already
+DROWNED_CLASSED = 0.07  # ... or this one, where histograms by class are pair tables already, ...
+DROWNED_SCORES = 0.3  # ... or this one, where numbers are scores, whose tables have more cells
 CODE_PARTS = (16, 32)  # codes of a number, where tables are measured: noisy and quiet
 
 
@@ -109,8 +110,9 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         share = _histogram_share(config, features, count, most=NOISY_SHARES[label is not None])
         decided = replace(decided, shares=_shares(share, POOLED_SHARES[1], is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest)
-    decided = replace(decided, is_refined=edge <= REFINED_EDGE and _is_coded(decided))
-    decided = _with_chosen(config, schema, decided)
+    is_quiet = edge <= REFINED_EDGE
+    decided = replace(decided, is_refined=is_quiet and _is_coded(decided))
+    decided = _with_chosen(config, schema, decided, is_quiet=is_quiet)
     is_paired = decided.is_refined and not any(f.is_levels for f in features)
     edges = PAIR_EDGES if is_paired else NOISY_EDGES
     is_plain = decided.is_refined and not is_paired and label is None
@@ -133,23 +135,27 @@ def _shares(histograms: float, part: float, *, is_pooled: bool) -> tuple[float, 
 
 def _is_coded(decided: Design) -> bool:
     """Whether values of drawn rows can be moved: every column has codes, and a row takes little."""
-    is_coded = all(f.is_levels or f.cells == 2 for f in decided.features)
+    return all(f.is_levels or f.cells == 2 for f in decided.features) and _fits_codes(decided)
+
+
+def _fits_codes(decided: Design) -> bool:
+    """Whether all columns as codes are few enough to be moved."""
     columns = len(decided.columns) + (decided.label is not None)
     codes = sum(f.counted for f in decided.columns) + decided.classes
-    return is_coded and columns * codes <= MOST_REFINED
+    return columns * codes <= MOST_REFINED
 
 
-def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design) -> Design:
+def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_quiet: bool) -> Design:
     """The design with tables to be chosen and measured, where public numbers say that it pays off."""
     columns = len(decided.columns) + (decided.label is not None)
     asked = config.table_share
-    is_fit = _is_coded(decided) and columns >= 2
+    is_fit = _fits_codes(decided) and columns >= 2
     require(
         not asked or is_fit,
-        f"table_share={asked}: joint tables need two columns or more, and codes in every one; "
-        "leave it out, or declare fewer levels and numbers='bins'",
+        f"table_share={asked}: joint tables need two columns or more, of fewer levels together; "
+        "leave it out, or declare fewer levels",
     )
-    if asked == 0.0 or not is_fit or (asked is None and not decided.is_refined):
+    if asked == 0.0 or not is_fit or (asked is None and not is_quiet):
         return decided
     share = asked or TABLE_SHARE
     tables = min(round(TABLES_PER_COLUMN * columns), columns * (columns - 1) // 2)
@@ -157,14 +163,15 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design) -> Desi
     mu = rough_mu(config) * math.sqrt(share * (1.0 - CHOICE_SHARE))
     level = TYPICAL_CELLS * step * math.sqrt(tables) / (mu * decided.rows)
     is_classed = decided.label is not None and any(f.is_levels for f in decided.features)
-    most = DROWNED_CLASSED if is_classed else DROWNED
+    most = DROWNED if _is_coded(decided) else DROWNED_SCORES
+    most = DROWNED_CLASSED if is_classed else most
     if asked is None and (level > most or columns > MOST_CHOSEN):
         return decided
     parts = CODE_PARTS[level <= QUIET]
     first = tuple(part * (1.0 - share) for part in decided.shares)
     return replace(
         decided,
-        is_refined=True,
+        is_refined=_is_coded(decided),
         shares=(*first, share * CHOICE_SHARE, share * (1.0 - CHOICE_SHARE)),
         chosen=Chosen(tables=tables, batches=TABLE_BATCHES, parts=parts, share=share),
     )

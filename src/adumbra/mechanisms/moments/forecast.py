@@ -171,12 +171,15 @@ def pair_sigma(decided: Design, off: float) -> float:
 
 def _pair_notes(decided: Design, noise: PlanNoise) -> list[str]:
     """What is known of pairs of columns, and at which price."""
-    if not decided.is_refined:
+    if not decided.is_refined and decided.chosen is None:
         return ["Dependence of columns is that of a normal law: pair tables would follow noise here."]
     moved = (
-        "Single values of drawn rows are changed until the rows have the pair tables that the noisy "
-        "correlations imply, as far as their noise allows; this costs no budget. Before that, a cell of "
-        f"a pair table is known to about {noise.pair:.2g} rows of {decided.rows:,}."
+        "Dependence of columns is that of a normal law but for measured tables: single values of drawn "
+        "rows are changed until the rows show these."
+        if not decided.is_refined
+        else "Single values of drawn rows are changed until the rows have the pair tables that the "
+        "noisy correlations imply, as far as their noise allows; this costs no budget. Before that, a "
+        f"cell of a pair table is known to about {noise.pair:.2g} rows of {decided.rows:,}."
     )
     none = "No joint tables are measured: at this budget, or with so many columns,"
     if decided.chosen is None or noise.chosen is None:

@@ -14,7 +14,7 @@ from adumbra.numerics import Array, Ints, table_places
 from adumbra.postprocess.latent import Decoded
 from adumbra.postprocess.marginals import merge_cells, merge_rare, quota
 from adumbra.postprocess.moments.bayes import evidence, signal
-from adumbra.postprocess.moments.design import Design, Fineness
+from adumbra.postprocess.moments.design import Centre, Design, Fineness
 from adumbra.postprocess.moments.laws import Marginals
 from adumbra.postprocess.moments.refine import Triple, pair_tables, refine
 from adumbra.postprocess.moments.tables import CodeColumn, Codes, codes_with
@@ -30,6 +30,27 @@ class Goal:
     codes: Codes  # the same, or cut finer
     tables: Array = field(repr=False)  # of every pair of codes; one-way shares on the diagonal
     triples: tuple[Triple, ...] = ()
+
+
+def plain_codes(design: Design, centre: Centre, marginals: Marginals, fineness: Fineness) -> Codes:
+    """Codes of columns some of which are scores in the Gram: these are cut by their own laws."""
+    flags = {f.index: place for place, f in enumerate(design.features) if f.is_flag}
+    columns = []
+    for place, feature in enumerate(design.features):
+        if feature.is_flag:
+            continue
+        cells = np.arange(feature.cells)
+        if feature.is_levels:
+            cells = centre.groups[place]
+        elif feature.edges is not None:
+            weights = marginals.laws[place] * marginals.rows
+            cells = merge_cells(weights, fineness.parts, fineness.least)
+        flag, levels = flags.get(feature.index, -1), int(cells.max()) + 1
+        columns.append(CodeColumn(place=place, flag=flag, levels=levels, cells=cells))
+    if design.label is not None:
+        every = np.arange(design.classes)
+        columns.append(CodeColumn(place=-1, flag=-1, levels=len(every), cells=every))
+    return codes_with(columns)
 
 
 def finer_codes(design: Design, marginals: Marginals, coarse: Codes, fineness: Fineness) -> Codes:

@@ -33,15 +33,17 @@ from adumbra.postprocess.moments.goal import (
     finer_goal,
     moved,
     next_batch,
+    plain_codes,
     scaled,
     spread_codes,
 )
 from adumbra.postprocess.moments.laws import Marginals, score_values
-from adumbra.postprocess.moments.refine import refine
+from adumbra.postprocess.moments.refine import pair_tables, refine
 from adumbra.postprocess.moments.tables import (
     Released,
     codes_of,
     measure,
+    ranked_cells,
     read_codes,
     wanted_tables,
 )
@@ -160,7 +162,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         centre=centre,
         latent=model,
         rank=rank,
-        goal=_goal(found, marginals, model, gram, seed) if design.is_refined else None,
+        goal=_goal(found, marginals, model, gram, seed),
     )
 
 
@@ -170,6 +172,8 @@ def _goal(
     """What the released Gram tells of pair tables beyond many rows of the model."""
     if len(gram.blocks) > 1:
         return None
+    if not found.design.is_refined:
+        return _plain_goal(found, marginals, model, seed)
     codes = read_codes(found.design, found.centre, model.blocks, marginals.class_shares)
     rng = np.random.default_rng([seed, 3])
     drawn = sample(model, _GOAL_ROWS, rng)
@@ -182,6 +186,19 @@ def _goal(
     fine = finer_codes(found.design, marginals, codes.codes, found.fineness)
     cut = spread_codes(codes.codes, fine, drawn, marginals.laws, rng)
     return finer_goal(coarse, shown.tables, fine, codes_of(fine, cut, model.blocks))
+
+
+def _plain_goal(found: Found, marginals: Marginals, model: LatentModel, seed: int) -> Goal | None:
+    """The tables of many rows of the model: what is shown where nothing else is measured."""
+    if found.fineness is None:
+        return None
+    rng = np.random.default_rng([seed, 3])
+    drawn = sample(model, _GOAL_ROWS, rng)
+    coarse = plain_codes(found.design, found.centre, marginals, found.fineness)
+    fine = finer_codes(found.design, marginals, coarse, found.fineness)
+    cut = spread_codes(coarse, fine, drawn, marginals.laws, rng)
+    rows = codes_of(fine, cut, model.blocks)
+    return Goal(coarse, fine, pair_tables(rows, fine.starts) / len(rows))
 
 
 def working_rows(model: MomentsModel, goal: Goal, seed: int) -> Working:
@@ -286,10 +303,10 @@ def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Decoded rows whose pairs of levels are codes already, by the feature's place, if values moved."""
+    """Decoded rows and, if values moved, the codes of pairs of levels and numbers, by their place."""
 
     decoded: Decoded
-    pairs: dict[int, Ints]
+    codes: dict[int, Ints]
 
 
 def _refined(model: MomentsModel, goal: Goal, decoded: Decoded, rng: np.random.Generator) -> Rows:
@@ -300,19 +317,19 @@ def _refined(model: MomentsModel, goal: Goal, decoded: Decoded, rng: np.random.G
     for _ in range(_SWEEPS if goal.triples else 1):
         triples = scaled(goal.triples, len(after))
         after = refine(after, codes.starts, goal.tables * len(after), rng, triples=triples)
-    labels, parts, pairs = decoded.labels, list(decoded.parts), {}
+    labels, parts, moved_codes = decoded.labels, list(decoded.parts), {}
     for index, column in enumerate(codes.columns):
         own = after[:, index]
         if column.place < 0:
             labels = own
             continue
         if column.flag >= 0:
-            pairs[column.flag] = (own == column.levels).astype(np.int64)
+            moved_codes[column.flag] = (own == column.levels).astype(np.int64)
         if blocks[column.place].is_levels:  # behind a missing value stays what was drawn
             parts[column.place] = np.where(own < column.levels, own, parts[column.place])
         else:
-            pairs[column.place] = np.where(own < column.levels, own, 0)
-    return Rows(Decoded(labels, tuple(parts)), pairs)
+            moved_codes[column.place] = np.where(own < column.levels, own, 0)
+    return Rows(Decoded(labels, tuple(parts)), moved_codes)
 
 
 def _values(model: MomentsModel, rows: Rows, place: int, rng: np.random.Generator) -> Array:
@@ -321,10 +338,15 @@ def _values(model: MomentsModel, rows: Rows, place: int, rng: np.random.Generato
     feature, part, law = model.design.features[place], decoded.parts[place], model.marginals.laws[place]
     codes = np.arange(feature.cells, dtype=np.float64)
     limits = (codes, codes) if feature.edges is None else cell_limits(feature.edges, feature.is_integer)
-    if place in rows.pairs:
-        return _whole(limits[0][rows.pairs[place]], feature)
+    if place in rows.codes and feature.edges is None:
+        return _whole(limits[0][rows.codes[place]], feature)
     if not feature.is_levels:
-        return _whole(fill(part, law, limits), feature)
+        values = fill(part, law, limits)
+        if place in rows.codes:
+            cells, after = model.cells_of(place), rows.codes[place]
+            is_moved = cells[ranked_cells(part, law)] != after
+            _refill(values, np.where(is_moved, after, -1), cells, (law, *limits), rng)
+        return _whole(values, feature)
     groups, values = model.cells_of(place), np.empty(len(part))
     for code in range(model.design.classes):
         for group in range(int(groups.max()) + 1):
@@ -334,6 +356,17 @@ def _values(model: MomentsModel, rows: Rows, place: int, rng: np.random.Generato
             low, high = limits[0][cells], limits[1][cells]
             values[members] = fill(order, law[code, cells], (low, high))
     return _whole(values, feature)
+
+
+def _refill(
+    values: Array, codes: Ints, cells: Ints, law: tuple[Array, Array, Array], rng: np.random.Generator
+) -> None:
+    """Values of rows whose code moved (others have -1): by the shares and limits of its cells."""
+    for code in range(int(cells.max()) + 1):
+        members, own = np.flatnonzero(codes == code), np.flatnonzero(cells == code)
+        order = rng.permutation(len(members))
+        shares, low, high = (part[own] for part in law)
+        values[members] = fill(order, shares, (low, high))
 
 
 def _whole(values: Array, feature: Feature) -> Array:

@@ -104,25 +104,26 @@ def read_codes(design: Design, centre: Centre, blocks: tuple[Block, ...], shares
 def codes_of(codes: Codes, decoded: Decoded, blocks: tuple[Block, ...]) -> Ints:
     """Decoded rows as codes."""
 
-    def part(place: int) -> Ints:
-        if place < 0:
+    def part(column: CodeColumn) -> Ints:
+        if column.place < 0:
             return decoded.labels
-        block = blocks[place]
-        if block.is_levels:
-            return decoded.parts[place]
-        return two_levels(decoded.parts[place], block.shares)
+        block, own = blocks[column.place], decoded.parts[column.place]
+        return own if block.is_levels else column.cells[ranked_cells(own, block.shares)]
 
     found = []
     for column in codes.columns:
-        own = part(column.place)
-        found.append(np.where(part(column.flag) > 0, column.levels, own) if column.flag >= 0 else own)
+        own = part(column)
+        if column.flag >= 0:
+            is_missing = ranked_cells(decoded.parts[column.flag], blocks[column.flag].shares) > 0
+            own = np.where(is_missing, column.levels, own)
+        found.append(own)
     return np.stack(found, axis=1).astype(np.int64)
 
 
-def two_levels(order: Ints, shares: Array) -> Ints:
-    """The level of each row of a pair, from the ascending order of its latent values."""
-    ends = np.arange(2.0)
-    return np.asarray(np.rint(fill(order, shares, (ends, ends))), np.int64)
+def ranked_cells(order: Ints, shares: Array) -> Ints:
+    """The cell of each row of a number or a pair, from the ascending order of its latent values."""
+    cells = np.arange(len(shares), dtype=np.float64)
+    return np.asarray(np.rint(fill(order, shares, (cells, cells))), np.int64)
 
 
 @dataclass(frozen=True, slots=True)

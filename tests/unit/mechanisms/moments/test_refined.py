@@ -458,8 +458,12 @@ def test_which_tables_are_measured_at_all_is_public():
     assert rule(items_schema(90), 50_000, epsilon=1.0) is None  # too many columns
     asked = rule(mixed, 1_000, epsilon=0.5, numbers="bins", table_share=0.3)
     assert asked.share == 0.3
+    numbers = numbers_schema(5)
+    assert rule(numbers, 20_000, epsilon=1.0) is not None
+    assert rule(numbers, 1_000, epsilon=0.5) is None
+    assert rule(numbers_schema(70), 10**6, epsilon=1.0) is None  # too many columns
     with pytest.raises(InvalidInput, match="table_share=0.3: joint tables need two columns"):
-        rule(numbers_schema(5), 1_000, epsilon=1.0, table_share=0.3)
+        rule(numbers_schema(200), 1_000, epsilon=1.0, table_share=0.3)
     with pytest.raises(InvalidInput, match="table_share=1.5"):
         MomentsConfig(epsilon=1.0, table_share=1.5)
     off, on = (settle(MomentsConfig(epsilon=e), replace(mixed, rows=20_000)).plan for e in (0.05, 1.0))
@@ -477,3 +481,64 @@ def test_codes_nest_in_the_columns_of_the_gram(measured):
     for before, after in zip(goal.coarse.columns, goal.codes.columns, strict=True):
         owners = owners_of(before, after)
         assert np.array_equal(owners[after.cells], before.cells)
+
+
+def ring(rows):
+    """Two numbers on a ring (no correlation tells of it), one that may be missing, and a label."""
+    rng = np.random.default_rng(11)
+    angle, is_far = rng.uniform(0.0, 2.0 * np.pi, rows), rng.random(rows) < 0.5
+    length = np.where(is_far, 2.0, 1.0) + rng.normal(0.0, 0.1, rows)
+    gone = rng.random(rows) < 0.3
+    table = pa.table(
+        {
+            "x": np.clip(length * np.cos(angle), -3.0, 3.0),
+            "y": np.clip(length * np.sin(angle), -3.0, 3.0),
+            "z": pa.array(rng.uniform(0.0, 1.0, rows), mask=gone),
+            "far": is_far,
+        }
+    )
+    columns = (
+        Column(name="x", kind=Kind.NUMBER, lower=-3.0, upper=3.0),
+        Column(name="y", kind=Kind.NUMBER, lower=-3.0, upper=3.0),
+        Column(name="z", kind=Kind.NUMBER, lower=0.0, upper=1.0, missing="null"),
+        Column(name="far", kind=Kind.BOOLEAN),
+    )
+    return table, Schema(columns=columns, unit=Unit.ROW, neighbours=REPLACE, rows=rows, label="far")
+
+
+def test_numbers_as_scores_show_measured_tables_too():
+    """No moment tells of a ring; the rows show it once a table of both numbers is measured."""
+    table, schema = ring(6000)
+    config = MomentsConfig(epsilon=20.0, delta=1e-6)
+    decided = settle(config, schema)
+    assert not decided.parts.design.is_refined
+    assert decided.parts.design.chosen is not None
+    assert any("but for measured tables" in note for note in decided.plan.notes)
+    draft = run(table, schema, config)
+    assert ["x", "y"] in draft.facts["measured_tables"] or ["x", "y", "far"] in draft.facts[
+        "measured_tables"
+    ]
+
+    def inside(made):
+        frame = made.to_pandas()
+        assert frame["x"].between(-3.0, 3.0).all()
+        assert abs(frame["z"].isna().mean() - 0.3) < 0.03
+        return float((np.hypot(frame["x"], frame["y"]) < 0.6).mean())
+
+    free = run(table, schema, replace(config, table_share=0.0))
+    assert inside(table) < 0.001
+    assert inside(draft.tables["data"]) < 0.03 < 0.05 < inside(free.tables["data"])
+    model = moments.model_of(decided, dict(draft.arrays))
+    assert moments_model.synthesize(model, 6000, 0).equals(draft.tables["data"])
+
+
+def test_a_number_that_is_not_moved_keeps_its_value():
+    """Only values whose code changes are drawn again, and they stay inside the new code."""
+    values, cells = np.array([0.05, 0.15, 0.25, 0.35]), np.array([0, 0, 1, 1])
+    edges = np.array([0.0, 0.1, 0.2, 0.3, 0.4])
+    law = (np.array([0.1, 0.2, 0.3, 0.4]), edges[:-1], edges[1:])
+    moments_model._refill(values, np.array([-1, 1, -1, 0]), cells, law, np.random.default_rng(0))
+    assert values[0] == 0.05
+    assert values[2] == 0.25
+    assert 0.2 <= values[1] <= 0.4
+    assert 0.0 <= values[3] <= 0.2
