@@ -50,6 +50,7 @@ def drills() -> list[Kind]:
         like("lda/add-remove", "as many rows", synthetic_rows=None),
         replace(like("lda/add-remove-person", "one person"), schema=nobody),
         like("moments-tables/replace-one", "no tables", epsilon=1.0),
+        like("moments-tables/replace-one", "scores", numbers="scores"),
         unlabelled,
     ]
 
