@@ -46,6 +46,7 @@ LISTED: dict[str, tuple[str, ...]] = {
     # -- sizes that no recorded table has; the noise is the same call
     "public numbers: more than 4 million cells or 1,500 candidate tables": (
         "mechanisms.moments.chosen:candidates: room < 0 or len(found) == MOST_CANDIDATES [yes]",
+        "mechanisms.moments.design:_histogram_share: len(features) <= MOST_CHOSEN [no]",
     ),
     "for the type checker: `draw` asks the same before it calls": (
         "mechanisms.moments.release:measured: goal is None or noise is None or decided.cho... [yes]",

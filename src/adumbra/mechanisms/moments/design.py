@@ -36,6 +36,7 @@ QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its exp
 MOST_BINNED = 16  # numbers are cut into bins beside categories, if at most this many, and the noise of
 BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: fewer categories, or as many
 LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
+NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns: few can share a shape
 NOISY_SHARES = (0.7, 0.8)  # the same where pairs are noise: without and with a class
 POOLED_SHARES = (
     0.35,
@@ -212,14 +213,15 @@ def _histogram_share(
     Errors of histograms and of the Gram both grow with sqrt(columns) / (rows mu), so that the best
     parts hardly depend on either. But of numbers alone, whose columns share a shape, a cell with more
     noise than rows is worth nothing. The mean over columns, each by its own cells. Never below what a
-    config may ask for: nothing is left of less.
+    config may ask for: nothing is left of less. Few columns are not given up: smoothing over cells
+    still finds their laws, and the Gram of few columns needs little.
     """
     if any(f.is_levels for f in features):
         return most
     sigma = math.sqrt(2.0 * (len(features) + 1) / NUMBER_SHARE) / rough_mu(config)
     cells = [SCORE_CELLS if f.edges is not None else f.cells for f in features]  # a number's crowd
     share = NUMBER_SHARE * sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)
-    return max(share, LEAST_SHARE)
+    return max(share, NARROW_SHARE if len(features) <= MOST_CHOSEN else LEAST_SHARE)
 
 
 def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:
