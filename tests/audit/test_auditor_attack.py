@@ -18,6 +18,7 @@ from adumbra.errors import AdumbraError, InvalidInput
 from adumbra.mechanisms import topk
 from adumbra.mechanisms.methods import METHODS as PRODUCT
 from adumbra.relations import Neighbours
+from support.remembered import remembering
 from support.topk import full
 
 RUNS = full(100_000, 1_000_000)
@@ -36,7 +37,8 @@ def name(case):
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_what_is_proven_stays_below_the_claim_and_near_it(case, record_property):
-    _, recorded = worst(case)
+    with remembering():  # both tables release the same numbers: what is looked at are noise calls
+        _, recorded = worst(case)
     assert exceedances(recorded) == []
     result = attack_recorded(case, recorded, RUNS)
     assert not result.violated
