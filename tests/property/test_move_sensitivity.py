@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from adumbra.data.batch import Batch
 from adumbra.matrices import public_matrix
 from adumbra.mechanisms.projection.rows import EXACT_EXPONENT, row_space
-from adumbra.mechanisms.projection.sensitivity import unclipped_sensitivity
+from adumbra.mechanisms.projection.sensitivity import rescaled, unclipped_sensitivity
+from adumbra.postprocess.distances import gaussian_law
 from adumbra.relations import Moved, Moves, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 from adumbra.statistics.move_sensitivity import ENUMERATED, cell_widths
@@ -121,3 +122,11 @@ def test_many_components_are_bounded_without_trying_all_signs(amount):
         l1, l2 = moved(space, matrix, first, second)
         assert l1 <= bound.l1
         assert l2 <= bound.l2
+
+
+def test_an_identity_forecasts_the_same_noise_for_rows_that_move():
+    """It stretches no direction, whatever k the forecast is for; other families do."""
+    space, law = row_space(table([1.0] * 4, Moved.ROW, 0.5), None), gaussian_law(2.0, 0.25)
+    assert rescaled(law, public_matrix("identity", 4, 4, matrix_seed=0), space, 2) == law
+    other = rescaled(law, public_matrix("gaussian", 4, 4, matrix_seed=0), space, 1)
+    assert other.variance > law.variance

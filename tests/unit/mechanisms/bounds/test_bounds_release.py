@@ -207,13 +207,15 @@ def test_declared_missing_values_and_atoms_stay_inside(tmp_path):
     columns = [replace(one, missing=0) if one.name == "age" else one for one in schema().columns]
     columns = [replace(one, atoms=(-2000.0,)) if one.name == "income" else one for one in columns]
     columns = [replace(one, missing="never") if one.name == "city" else one for one in columns]
+    columns = [replace(one, missing="some") if one.name == "pain" else one for one in columns]
     declared = replace(schema(), columns=tuple(columns))
-    age, income, _, city, *_ = ad.fill_schema(
+    age, income, _, city, pain, _ = ad.fill_schema(
         declared, released(tmp_path / "r", declared=declared)
     ).columns
     assert (age.lower, age.upper, age.missing) == (0, AGES, 0)
     assert income.lower == -2000.0
     assert city.missing == "category"  # the declared one was not found
+    assert pain.missing == "some"  # this one was
 
 
 def test_other_methods_refuse_private_columns_and_say_the_way():

@@ -10,6 +10,7 @@ import pytest
 
 from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput
+from adumbra.mechanisms.moments import chosen as joint
 from adumbra.mechanisms.moments import release as moments
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
@@ -542,3 +543,11 @@ def test_a_number_that_is_not_moved_keeps_its_value():
     assert values[2] == 0.25
     assert 0.2 <= values[1] <= 0.4
     assert 0.0 <= values[3] <= 0.2
+
+
+def test_candidates_are_bounded_in_number_and_in_cells():
+    many = joint.candidates((2,) * 60, 1.0, 1e6, 0)
+    assert len(many) == joint.MOST_CANDIDATES < math.comb(60, 2)
+    large = joint.candidates((60,) * 60, 1e-3, 1e9, 0)
+    assert 0 < sum(60 ** len(clique) for clique in large) <= joint.MOST_COUNTED
+    assert set(joint.candidates((2,) * 9, 1.0, 1e6, 0)) >= set(combinations(range(9), 2))

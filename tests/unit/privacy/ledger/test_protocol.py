@@ -8,6 +8,7 @@ import pytest
 
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.ledger import State, open_ledger, tree_digest
+from adumbra.privacy.ledger.protocol import moved
 from support.ledger import ask, register, reserve, run, stage
 
 
@@ -255,3 +256,10 @@ def test_where_an_entry_stands_is_told_even_if_the_ledger_cannot_be_asked(ledger
     assert ledger.standing(entry) == f"entry={entry}: is reserved and stays charged; {remedy}"
     unknown = "entry=other: stays charged; `adumbra ledger show` prints its state"
     assert ledger.standing("other") == unknown
+
+
+def test_a_request_that_says_retarget_moves_nothing(ledger):
+    register(ledger)
+    ledger.reserve("people", ask(0.1), request={"a": {"kind": "retarget"}}, source_pin="pin")
+    with ledger._store.read() as connection:
+        assert moved(connection) == {}
