@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from adumbra.mechanisms.moments import MomentsConfig
+from adumbra.mechanisms.moments import MomentsConfig, release
 from adumbra.mechanisms.moments.plan import settle
 from adumbra.mechanisms.moments.release import read_first
+from adumbra.postprocess.moments import laws
 from adumbra.postprocess.moments.pictures import class_bars, histograms_of
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
@@ -20,8 +21,14 @@ COLUMNS = (
 
 @pytest.mark.parametrize(("epsilon", "rows"), [(0.1, 1_500), (1.0, 50_000)])
 @pytest.mark.parametrize("label", ["y", None])
-def test_a_reach_covers_nineteen_of_twenty(epsilon, rows, label):
-    """Seeds are fixed. Reaches of .75 or 1.3 times the right width would cover .86 or .99."""
+def test_a_reach_covers_nineteen_of_twenty(epsilon, rows, label, monkeypatch):
+    """Seeds are fixed. Reaches of .75 or 1.3 times the right width would cover .86 or .99.
+
+    Pictures are of noisy counts: laws that are made of them are put out of reach (and take no time).
+    """
+    monkeypatch.setattr(laws, "_conditional", lambda *_: np.full((1, 1), np.nan))
+    monkeypatch.setattr(laws, "_own_law", lambda *_: np.full(1, np.nan))
+    monkeypatch.setattr(release, "read_centre", lambda *_: None)
     schema = Schema(
         columns=COLUMNS, unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, label=label,
         declared_by="test", rows=rows,

@@ -437,6 +437,18 @@ def test_a_second_first_event_needs_a_signature_too(forger):
         ledger.verify()
 
 
+def test_a_head_of_an_operator_whose_enrolment_is_gone_is_not_shown(forger):
+    with closing(sqlite3.connect(forger.path, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER adumbra_keys_delete")
+        name = signer("one").public.fingerprint()
+        gone = connection.execute(
+            "DELETE FROM adumbra_keys WHERE name LIKE 'roll:%' AND value LIKE ?", (f"%{name}%",)
+        )
+        assert gone.rowcount == 1
+    with open_ledger(forger.path) as ledger, pytest.raises(LedgerError, match="is not enrolled; run"):
+        ledger.head()
+
+
 def test_rows_that_enrol_a_stranger_are_worth_nothing(forger):
     with closing(sqlite3.connect(forger.path, isolation_level=None)) as connection:
         ((value,),) = connection.execute(
