@@ -109,7 +109,7 @@ def freeze_in(ledger, network) -> None:
 
 def test_a_frozen_network_ends_and_blocks_nobody(through, direct, network, monkeypatch):
     monkeypatch.setattr(store, "BUSY_SECONDS", 2)
-    with open_ledger(through) as ledger, open_ledger(direct) as other:
+    with open_ledger(through + "&connect_timeout=2") as ledger, open_ledger(direct) as other:
         start = time.monotonic()
         freeze_in(ledger, network)
         assert time.monotonic() - start < 30
