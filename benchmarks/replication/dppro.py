@@ -255,7 +255,6 @@ PAPER = Paper(
     ),
     (
         "The text prints no number behind its figures, so there is no printed column.",
-        "PriView and JTree: no kept package offers them.",
         "PrivBayes makes new rows: it has no distances of pairs, so figures 2 to 4 are without it.",
         "In figure 5 it has one cell, drawn with `--environments FOLDER`: eight minutes of one core.",
         WHY_BEHIND,

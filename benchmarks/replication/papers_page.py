@@ -29,7 +29,47 @@ Written by `python benchmarks/papers.py --page` from `benchmarks/results/papers.
 - **ceiling**: real rows without privacy. **floor**: what is known without the data.
 
 A mean stands with half of its 95 % interval (Student's t) and the number of draws.
+
+**Your own data.** A small TOML file says where the rows are, their bounds or schema, the task and
+its roles. `benchmarks/replication/sets.py` shows each key, `benchmarks/replication/sets` has examples,
+and `python benchmarks/papers.py --roles` lists what a data set can serve. Realdisp, Twitter, BMS-POS,
+pumsb_star and AOL have theirs: put the Parquet file into the data folder. Others come by `--set FILE`.
 """
+RIVALS, BASELINES = "benchmarks/replication/comparators.py", "adumbra.evaluate.ron_gauss_baselines"
+PEERS = "benchmarks/replication/peer_comparators.py"
+COMPARATORS = (  # arm, what it is, source, where
+    ("PrivateSVM", "linear SVM with Huber loss by objective perturbation, pure, replace-one",
+     "Chaudhuri, Monteleoni, Sarwate 2011, Algorithm 2", RIVALS),
+    ("DiffGen", "columns generalised top-down, splits by the exponential mechanism, noisy counts",
+     "Mohammed, Chen, Fung, Yu 2011", RIVALS),
+    ("PrivBayes", "a Bayesian network by the exponential mechanism, noisy conditional tables",
+     "Zhang et al. 2014, in the package DataSynthesizer (Ping, Stoyanovich, Howe 2017)", PEERS),
+    ("Bernoulli + identity", "every row through a matrix of random signs, with Laplace noise",
+     "Li et al., as RON-Gauss cites it", BASELINES),
+    ("PCA + identity", "the same through the leading directions, which are exact: not private",
+     "Jiang et al., as RON-Gauss cites it", BASELINES),
+    ("exponential", "one of 64 random tables, by the exponential mechanism",
+     "Blum et al. in kind", BASELINES),
+    ("Gaussian, no projection", "noisy class sums and Gram of the full width", "MODIPS in kind",
+     BASELINES),
+    ("on each cell", "Laplace noise, or a noisy choice, for every cell", "identity mechanisms",
+     "adumbra.evaluate.component_published"),
+)  # fmt: skip
+
+
+def comparators():
+    """The section about rivals."""
+    rows = [f"| {arm} | {what} | {source} | `{where}` |" for arm, what, source, where in COMPARATORS]
+    return "\n".join(
+        [
+            "\n## The comparators\n",
+            "All on float noise, which is no guarantee. Each has a test on data with a known answer.\n",
+            "| arm | what it is | source | here |",
+            "| --- | --- | --- | --- |",
+            *rows,
+            "\nPriView and JTree: no kept package offers them.\n",
+        ]
+    )
 
 
 def shown(values):
@@ -82,6 +122,7 @@ def write(papers, lines):
                 )
         if paper.missing:
             parts.append("\nNot shown, and why:\n\n" + "".join(f"- {said}\n" for said in paper.missing))
+    parts.append(comparators())
     sources = sorted({line["source"] for line in lines if line["kind"] != "printed"})
     if sources:
         trees = ", ".join(f"`{name}`" for name in sources)
