@@ -4,7 +4,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import LargeBinary, delete, insert, select, type_coerce, update
 from sqlalchemy import text as sql
 
 from adumbra.errors import LedgerError, VerificationFailed
@@ -402,10 +402,12 @@ def test_a_chain_is_only_ever_appended_in_order(ledger):
     assert tuple(sorted(check.KEYS)) == check.KEYS
 
 
-def test_what_no_ledger_wrote_is_a_fault_and_is_not_quoted(tmp_path):
+@pytest.mark.parametrize(("table", "column"), [(events, "body"), (heads, "signature")])
+def test_what_no_ledger_wrote_is_a_fault_and_is_not_quoted(table, column, tmp_path):
+    """SQLite keeps bytes in a column of text; reading them fails in ways of its own."""
     with create_ledger(tmp_path / "ledger.db") as ledger:
         register(ledger)
-        reserve(ledger)
-        forged = changed("init", ledger=["private words"])
-        assert "private words" not in (told := faults_if(ledger, forge(ledger, "public", forged)))
-        assert told
+        change = update(table).values({column: type_coerce(b"my words", LargeBinary)})
+        told = faults_if(ledger, lambda connection: connection.execute(change))
+    assert told.startswith("tables: hold what no ledger wrote (")
+    assert "my words" not in told

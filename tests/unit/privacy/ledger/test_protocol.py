@@ -258,8 +258,9 @@ def test_where_an_entry_stands_is_told_even_if_the_ledger_cannot_be_asked(ledger
     assert ledger.standing("other") == unknown
 
 
-def test_a_request_that_says_retarget_moves_nothing(ledger):
+def test_a_note_that_only_quotes_a_retarget_moves_nothing(ledger):
     register(ledger)
-    ledger.reserve("people", ask(0.1), request={"a": {"kind": "retarget"}}, source_pin="pin")
+    with ledger._acts() as chain:
+        chain.note("later", quoted={"kind": "retarget"})
     with ledger._store.read() as connection:
         assert moved(connection) == {}

@@ -118,6 +118,8 @@ def test_affordable_is_zero_below_the_smallest_request():
 def test_a_root_is_the_smallest_that_is_not_below():
     rng = np.random.default_rng(0)
     for _ in range(3000):
-        exact = Fraction(int(rng.integers(1, 2**62)) * int(rng.integers(1, 2**62)) + 1, 10**12)
-        root = _sqrt_upper(exact)
-        assert Fraction(root) ** 2 >= exact > Fraction(math.nextafter(root, 0.0)) ** 2
+        large = Fraction(int(rng.integers(1, 2**62)) * int(rng.integers(1, 2**62)) + 1, 10**12)
+        tiny = Fraction(2**47 + int(rng.integers(2**20)), 2**1075)  # is rounded far, up or down
+        for exact in (large, tiny):
+            root = _sqrt_upper(exact)
+            assert Fraction(root) ** 2 >= exact > Fraction(math.nextafter(root, 0.0)) ** 2
