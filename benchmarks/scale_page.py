@@ -27,7 +27,7 @@ def write(kept):
     for line in last.values():
         by_axis.setdefault(line.get("axis", ""), []).append(line)
     ratios = [*by_axis.get("", []), *by_axis.get("cluster", [])]
-    parts = [HEAD, *map(ratio_row, ratios), TAIL]
+    parts = [HEAD, *map(ratio_row, ratios), TAIL, *map(sums_words, by_axis.get("cluster", []))]
     if "memory" in by_axis:
         parts += [MEMORY, *map(memory_row, by_axis["memory"])]
     if "start" in by_axis and (slopes := list(growth_rows(by_axis))):
@@ -60,6 +60,19 @@ def ratio_row(line):
         f"| {ours['cpu']:.2f} | {theirs['cpu']:.2f} | **{line['ratio']:.2f}**{net} | {wanted} "
         f"| {at_once} | {main} | {ours.get('peak_mb', 0):.0f} | {worker} | {plan[0]} | {plan[1]} "
         f"| {line['load']:.1f} |"
+    )
+
+
+def sums_words(line):
+    """Whether a cluster's sums before noise are the local engine's."""
+    ours, theirs = (line[side].get("sums", "") for side in ("ours", "theirs"))
+    if not ours:
+        return ""
+    verdict = "the same bits as" if ours == theirs else "NOT the same as"
+    links = f" (files of {line['distinct']:,} rows and hard links to them)" if line["distinct"] else ""
+    return (
+        f"\nAll sums before noise of *{line['name']}*{links}, under one known secret, were {verdict} "
+        "the local engine's."
     )
 
 
