@@ -27,7 +27,12 @@ def write(kept):
     for line in last.values():
         by_axis.setdefault(line.get("axis", ""), []).append(line)
     ratios = [*by_axis.get("", []), *by_axis.get("cluster", [])]
-    parts = [HEAD, *map(ratio_row, ratios), TAIL, *map(sums_words, by_axis.get("cluster", []))]
+    parts = [
+        HEAD,
+        *map(ratio_row, ratios),
+        TAIL,
+        *filter(None, map(sums_words, by_axis.get("cluster", []))),
+    ]
     if "memory" in by_axis:
         parts += [MEMORY, *map(memory_row, by_axis["memory"])]
     if "start" in by_axis and (slopes := list(growth_rows(by_axis))):
@@ -71,8 +76,8 @@ def sums_words(line):
     verdict = "the same bits as" if ours == theirs else "NOT the same as"
     links = f" (files of {line['distinct']:,} rows and hard links to them)" if line["distinct"] else ""
     return (
-        f"\nAll sums before noise of *{line['name']}*{links}, under one known secret, were {verdict} "
-        "the local engine's."
+        f"\nAll sums before noise of *{line['name']}*{links},\n"
+        f"under one known secret, were {verdict} the local engine's."
     )
 
 
