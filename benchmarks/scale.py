@@ -321,6 +321,11 @@ def measured(what, case, folder):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def goes_first():
+    """Whether this process goes before all others (`chrt -r 1 python benchmarks/scale.py ...`)."""
+    return os.sched_getscheduler(0) in {os.SCHED_FIFO, os.SCHED_RR}
+
+
 def run(case, folder, repeat):
     """Ours and the reference if there is one, alternately; the best CPU time of each."""
     whats = [case.engine, *([case.reference] if case.reference else [])]
@@ -328,7 +333,7 @@ def run(case, folder, repeat):
     ours, *theirs = (min(side, key=lambda one: one["cpu"]) for side in zip(*turns, strict=True))
     size = sum(path.stat().st_size for path in Path(folder).iterdir())
     line = {**asdict(case), "name": case.name, "input_mb": size / 1e6, "ours": ours,
-            "load": os.getloadavg()[0], "cores": os.cpu_count()}  # fmt: skip
+            "load": os.getloadavg()[0], "cores": os.cpu_count(), "is_first": goes_first()}  # fmt: skip
     return line | ({"theirs": theirs[0], "ratio": ours["cpu"] / theirs[0]["cpu"]} if theirs else {})
 
 

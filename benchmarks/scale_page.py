@@ -64,7 +64,7 @@ def ratio_row(line):
         f"| {line['name']} | {line.get('reference', 'numpy normal').replace('_', ' ')} "
         f"| {ours['cpu']:.2f} | {theirs['cpu']:.2f} | **{line['ratio']:.2f}**{net} | {wanted} "
         f"| {at_once} | {main} | {ours.get('peak_mb', 0):.0f} | {worker} | {plan[0]} | {plan[1]} "
-        f"| {line['load']:.1f} |"
+        f"| {line['load']:.1f}{', first' if line.get('is_first') else ''} |"
     )
 
 
@@ -136,7 +136,8 @@ was shared with other work (*load*: processes that wanted them). So CPU seconds 
 machine, *use* (CPU over wall time) is the part of two cores that was had, and wall times say
 nothing. *main* is the share of CPU on the main thread: the rest runs beside it, so that with two cores
 to itself a release cannot have a *use* above 1 / *main*; a line of the local engine without it is older
-than the rest. *plan* is what the plan of the same release says.
+than the rest. *plan* is what the plan of the same release says. A line marked *first* ran at
+real-time priority, before all other work: its *use* is what our own threads and the disk allow.
 
 | release | reference | CPU s | its CPU s | ratio | want | use | main | MB | worker | plan s | plan MB \
 | load |
