@@ -70,12 +70,29 @@ def page(lines):
     tuned = ", ".join(f"`{name}`" for name in NAMES if name in measured and name in TUNED)
     held = ", ".join(f"`{name}`" for name in NAMES if name in measured and name not in TUNED)
     return (
+        f"{trees(lines)}\n\n"
         f"Seen while rules and constants were chosen (in-sample): {tuned}. Only measured: {held}.\n\n"
         + head
         + "".join(part)
         + "\n"
         + "\n".join(where)
         + "\n"
+    )
+
+
+def trees(lines):
+    """Which tables were measured on which tree of `src`, the newest tree first."""
+    held = [line for line in lines if line["kind"] == "utility" and line["method"] == "moments"]
+    names = {line["data"]: line["source"] for line in held}  # the file grows at its end
+    order = list(dict.fromkeys(line["source"] for line in reversed(held)))
+    parts = [
+        f"`{source}` ({', '.join(f'`{name}`' for name in NAMES if names.get(name) == source)})"
+        for source in order
+        if source in names.values()
+    ]
+    return (
+        f"Trees of `src` that `moments` was last measured on, the newest first: {'; '.join(parts)}. "
+        "Where `git rev-parse HEAD:src` begins otherwise, the code is newer than the figures."
     )
 
 
