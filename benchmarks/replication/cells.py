@@ -75,7 +75,7 @@ class Store:
         """
         wanted = 1 if cell.once or cell.draw is None else draws
         old = self.lines.get((paper, *cell.key()))
-        same = old is not None and (cell.draw is None or old["source"] == self.about["source"])
+        same = old is not None and old["source"] == self.about["source"]
         if keep and old is not None and len(old["values"]) >= wanted:
             return False
         values = list(old["values"]) if same else []

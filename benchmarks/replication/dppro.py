@@ -256,7 +256,8 @@ PAPER = Paper(
     (
         "The text prints no number behind its figures, so there is no printed column.",
         "PrivBayes makes new rows: it has no distances of pairs, so figures 2 to 4 are without it.",
-        "In figure 5 it has one cell, drawn with `--environments FOLDER`: eight minutes of one core.",
+        "In figure 5 it has one cell, which `--environments FOLDER` draws in eight minutes of one core.",
+        "Where that cell is missing, it was not drawn for this page.",
         WHY_BEHIND,
         "The paper does not define figure 4's measure (total variation between pairs of users).",
         "Equation 12 is used there.",

@@ -80,13 +80,9 @@ def shown(values):
 
 
 def figure(value, digits):
-    return (
-        f"{value:,.0f}"
-        if abs(value) >= 1000
-        else f"{value:.{digits}g}"
-        if abs(value) < 10
-        else f"{value:.0f}"
-    )
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}" if abs(value) < 9.5 else f"{value:.0f}"
 
 
 def write(papers, lines):
