@@ -63,7 +63,8 @@ def comparators():
     return "\n".join(
         [
             "\n## The comparators\n",
-            "All on float noise, which is no guarantee. Each has a test on data with a known answer.\n",
+            "All on float noise, which is no guarantee. Each has a test on data with a known answer; that "
+            "of PrivBayes, which needs its package, is `benchmarks/replication/peer_comparators.py`.\n",
             "| arm | what it is | source | here |",
             "| --- | --- | --- | --- |",
             *rows,
