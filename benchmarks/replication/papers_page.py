@@ -57,14 +57,19 @@ COMPARATORS = (  # arm, what it is, source, where
 )  # fmt: skip
 
 
+TESTED = (
+    "All on float noise, which is no guarantee. Each has a test on data with a known answer; that of "
+    "PrivBayes, which needs its package, is `benchmarks/replication/peer_comparators.py`."
+)
+
+
 def comparators():
     """The section about rivals."""
     rows = [f"| {arm} | {what} | {source} | `{where}` |" for arm, what, source, where in COMPARATORS]
     return "\n".join(
         [
             "\n## The comparators\n",
-            "All on float noise, which is no guarantee. Each has a test on data with a known answer; that "
-            "of PrivBayes, which needs its package, is `benchmarks/replication/peer_comparators.py`.\n",
+            f"{TESTED}\n",
             "| arm | what it is | source | here |",
             "| --- | --- | --- | --- |",
             *rows,
