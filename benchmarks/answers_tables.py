@@ -23,7 +23,7 @@ from adumbra.data.sources import WatchedSource, open_source
 from adumbra.mechanisms.answers import ANSWERS
 from adumbra.mechanisms.answers.release import caps_of, cell_block, counting_deviation
 from adumbra.mechanisms.moments import MOMENTS
-from adumbra.mechanisms.moments.release import cell_block as class_block
+from adumbra.mechanisms.moments.rows import cell_block as class_block
 from adumbra.postprocess.capped import choose_caps
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.layout import Layout

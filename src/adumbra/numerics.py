@@ -5,7 +5,7 @@ either such a value or a float rounded toward more noise (`round_up`, `*_upper`)
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -21,6 +21,7 @@ Ints = NDArray[np.int64]
 ROW_BITS = 15  # b: bounded rows are integers in units of 2^-15 of their norm bound
 MATRIX_BITS = 20  # q: public matrices are integers in units of 2^-20
 EXACT = 2**53  # integers below this are exact in float64, and so are their sums in any order
+_CACHED_VALUES = 2**15  # that go through several steps before the next ones do
 NOISE_BLOCK = 4096  # rows that share one noise key, by global row number; a constant of the format
 
 
@@ -62,6 +63,12 @@ def coarsen(value: Lattice, exponent: int) -> Lattice:
     # floor((u + half) / 2^shift) without the overflow of u + half near the int64 edge
     floor, low = value.units >> shift, value.units & np.int64(2**shift - 1)
     return Lattice(floor + (low >= half), exponent)
+
+
+def few_columns(rows: int, columns: int) -> Iterator[slice]:
+    """The columns of a block, a few at a time: what several steps make of them stays in the cache."""
+    step = max(1, _CACHED_VALUES // max(rows, 1))
+    return (slice(first, min(first + step, columns)) for first in range(0, columns, step))
 
 
 def row_squares(x: Array) -> Array:

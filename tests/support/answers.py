@@ -9,7 +9,7 @@ from adumbra.answers.reading_moments import COUNTS, PRODUCTS, SQUARES, TOTALS, a
 from adumbra.data.sources import open_source
 from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.moments import MomentsConfig
-from adumbra.mechanisms.moments.release import cell_block
+from adumbra.mechanisms.moments.rows import cell_block
 from adumbra.statistics.box_moments import box_rows, complete, sigma_factors
 from support.methods import settled_on
 

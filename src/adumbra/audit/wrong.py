@@ -13,7 +13,7 @@ from adumbra.audit.planted import Patch
 from adumbra.mechanisms.methods import method_named
 from adumbra.mechanisms.moments import chosen
 from adumbra.mechanisms.moments import release as synthesizer
-from adumbra.mechanisms.moments.release import bounded_block, centred
+from adumbra.mechanisms.moments.rows import bounded_block, centred, over_classes
 from adumbra.mechanisms.projection.plan import MATRIX, secret_projection
 from adumbra.mechanisms.projection.rows import row_space
 from adumbra.mechanisms.ron_gauss import scales, sums
@@ -264,7 +264,7 @@ def counted_twice(exact: Any, decided: Any) -> Any:
     return replace(counts, units=2 * counts.units)
 
 
-_RIGHT_OVER_CLASSES = synthesizer.over_classes
+_RIGHT_OVER_CLASSES = over_classes
 
 
 def longest_row(batch: Any, plan: Any, centre: Any, lower: float, _radius: float) -> Any:

@@ -90,9 +90,14 @@ def _wide_pieces(
         columns: list[pa.Array] = []
         for start in range(0, len(names), COLUMNS_AT_ONCE):
             table = file.read_row_group(group, columns=names[start : start + COLUMNS_AT_ONCE])
-            columns += [table[name].combine_chunks() for name in names[start : start + COLUMNS_AT_ONCE]]
+            columns += [_joined(table[name]) for name in names[start : start + COLUMNS_AT_ONCE]]
         whole = pa.RecordBatch.from_arrays(columns, names=names)
         yield from (whole.slice(first, rows) for first in range(0, count, rows))
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    """The values in one array; one chunk is not copied."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _guarded(pieces: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from adumbra.data.batch import Batch, Part, SetBatch
 from adumbra.data.files import Located, has_arrow, is_dataset, locate
 from adumbra.errors import AdumbraError, InvalidInput, require, unreadable
-from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array
+from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array, few_columns
 from adumbra.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -226,11 +226,18 @@ class WatchedSource(SourceView):
         Items that fold onto one column add their weights, so a cell of a long set may be far larger.
         """
         if isinstance(piece, Batch):
-            table: Array = np.rint((piece.values - self._lower) * self._scale)
-            return table
+            return self._quantised_table(piece.values)
         weights = (1 + piece.indices // SET_COLUMNS).astype(np.uint64)
         entries = (weights, piece.indices % SET_COLUMNS, piece.indptr)
         return csr_array(entries, shape=(len(piece), self.watched_columns))
+
+    def _quantised_table(self, values: Array) -> Array:
+        table: Array = np.empty(values.shape, order="F")
+        for few in few_columns(*values.shape):
+            np.subtract(values[:, few], self._lower[few], out=table[:, few])
+            table[:, few] *= self._scale[few]
+            np.rint(table[:, few], out=table[:, few])
+        return table
 
 
 def _readable(blocks: Iterator[Part]) -> Iterator[Part]:

@@ -9,11 +9,12 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from queue import Empty, SimpleQueue
 from typing import TypeVar, cast
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from adumbra.data.batch import Batch, Part, SetBatch, join_sets
@@ -35,6 +36,8 @@ from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
 
 JOINED_BYTES = 4 * 2**20  # of item sets that are summed together: they stay in the cache
+
+KEPT_BLOCK = 31 * 2**20  # just below the largest that glibc learns from
 
 AHEAD_BYTES = 256 * 2**20  # of blocks that are read and not finished; one block may be larger
 
@@ -121,6 +124,7 @@ class LocalEngine:
             self.progress(stage, done if total is not None else 0, total)
             return result
 
+        keep_blocks()
         limited = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
         with limited, ThreadPoolExecutor(self.threads) as pool:
             try:
@@ -135,6 +139,15 @@ class LocalEngine:
             finally:
                 for _, _, future in waiting:
                     future.cancel()
+
+
+@cache
+def keep_blocks() -> None:
+    """Free one large block: from then on glibc keeps smaller ones, which need no new pages.
+
+    It learns only from blocks of its own, and those of Arrow are not. A setting of the user's stands.
+    """
+    np.empty(KEPT_BLOCK, np.uint8)
 
 
 def fold_rows_of(source: Source) -> int:

@@ -8,13 +8,14 @@ whose cell is the pair (class, level) is a joint histogram at no extra price.
 Proof       histograms.proof.md, of `cell_rows`, `Histograms` and `histogram_sensitivity`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from adumbra.errors import Unsupported, require
-from adumbra.numerics import Array, Ints, sqrt_upper
+from adumbra.numerics import Array, Ints, few_columns, sqrt_upper
 from adumbra.relations import Neighbours
 from adumbra.statistics.base import Sensitivity
 
@@ -65,6 +66,47 @@ def cut(values: Array, edges: Array) -> Ints:
     if near is not None:
         places[near] = np.searchsorted(inner, values[near], side="right")
     return places
+
+
+def cut_columns(values: Array, edges: Sequence[Array], out: Ints) -> None:
+    """`cut` of every column by its own edges; neighbours whose edges are alike are cut together."""
+    rulers = [_ruler(one.tobytes()) for one in edges]
+    for few in few_columns(len(values), len(edges)):
+        shared = {None if ruler is None else (ruler.count, ruler.first) for ruler in rulers[few]}
+        known = [ruler for ruler in rulers[few] if ruler is not None]
+        if len(shared) == 1 and len(known) > 1:
+            _cut_alike(values[:, few], known, edges[few], out[:, few])
+            continue
+        for column in range(few.start, few.stop):
+            out[:, column] = cut(values[:, column], edges[column])
+
+
+def _cut_alike(values: Array, rulers: "list[_Ruler]", edges: Sequence[Array], out: Ints) -> None:
+    """`cut` of columns whose rulers have as many steps; each step is the one that `cut` takes."""
+    count, first, doubt = rulers[0].count, rulers[0].first, max(ruler.doubt for ruler in rulers)
+    steps = values - _row([ruler.low for ruler in rulers])
+    steps *= _row([ruler.per_step for ruler in rulers])
+    np.clip(steps, -0.5, count - 0.5, out=steps)
+    distance = np.rint(steps)
+    distance -= steps
+    np.abs(distance, out=distance)
+    steps += 1.0 + first
+    near: list[tuple[int, Ints]] = []
+    if not distance.min(initial=1.0) > doubt:
+        for column in np.flatnonzero(~(distance.min(axis=0, initial=1.0) > doubt)).tolist():
+            near.append((column, np.flatnonzero(~(distance[:, column] > doubt))))
+            steps[near[-1][1], column] = 0.0
+    out[...] = steps  # towards 0, as a cast does
+    if first:
+        out += values >= _row([float(one[-2]) for one in edges])
+        out -= values < _row([float(one[1]) for one in edges])
+    for column, rows in near:
+        out[rows, column] = np.searchsorted(edges[column][1:-1], values[rows, column], side="right")
+
+
+def _row(numbers: list[float]) -> Array | float:
+    """One number per column; a single one where all are equal, which is faster."""
+    return numbers[0] if numbers.count(numbers[0]) == len(numbers) else np.array(numbers)
 
 
 @dataclass(frozen=True, slots=True)

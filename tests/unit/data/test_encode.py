@@ -1,6 +1,7 @@
 """Encoding: ranges to the last bit, one-hot groups, labels, norm bound."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -100,3 +101,24 @@ def test_memory_order_does_not_change_a_bit():
         encoder.encode(Batch(0, values)), encoder.encode(Batch(0, np.asfortranarray(values)))
     )
     assert Encoder(table(BOOLEAN)).norm_upper() == 1.0
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("rows", [0, 3, 5_000])
+def test_neighbouring_numbers_are_scaled_as_alone(rows, centred):
+    rng = np.random.default_rng(rows)
+    number = partial(Column, kind=Kind.NUMBER)
+    columns = [number(name=f"n{j}", lower=-1.0 - j % 3, upper=1.0 + j % 2) for j in range(40)]
+    columns[7] = Column(name="w", kind=Kind.CATEGORY, categories=("x", "y", "z"))
+    columns[20] = Column(name="t", kind=Kind.BOOLEAN)
+    table = Schema(columns=tuple(columns), label="t", unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
+    encoder = Encoder(table, centred=centred)
+    lower, upper = np.array([column.limits for column in columns]).T
+    values = lower + rng.uniform(0.0, 1.0, (rows, len(columns))) * (upper - lower)
+    values[:, [7, 20]] = np.rint(values[:, [7, 20]])
+    encoded = encoder.encode(Batch(0, values))
+    for column, place, start in zip(encoder.features, encoder.places, encoder.starts, strict=True):
+        if column.is_numeric:
+            alone = np.empty(rows)
+            scale_number(column, values[:, place], alone, centred=centred)
+            assert np.array_equal(encoded[:, start], alone)

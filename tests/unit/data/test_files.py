@@ -1,18 +1,23 @@
 """A stored type fits the declared kind, or the schema says `cast = true`."""
 
+import math
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adumbra.data.columns import fits_kind
+from adumbra.data.columns import fill_column, fits_kind
 from adumbra.data.describing import compare
+from adumbra.data.files import filled
 from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput, SchemaError
+from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 from support.data import table
 
@@ -129,3 +134,38 @@ def test_cast_is_kept_in_file_and_digest():
         Schema.parse(TEXT + 'cast = "yes"\n', "f.toml")
     with pytest.raises(InvalidInput, match="column 'a', cast=1: must be true or false"):
         replace(INTEGER, cast=1)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 100])
+@pytest.mark.parametrize("wide", [0, 1, 40])
+def test_numbers_read_in_one_go_are_those_read_alone(rows, wide):
+    """Nulls, NaN, infinities and cells beyond the bounds, whole numbers, `missing = "null"`, slices."""
+    rng = np.random.default_rng(wide)
+    number = partial(Column, kind=Kind.NUMBER, lower=-1.0)
+    columns = [number(name=f"n{j}", upper=1.0 + j) for j in range(wide)]
+    columns += [
+        number(name="null", upper=1.0, missing="null"),
+        number(name="lower", upper=2.0, missing=-1),
+    ]
+    columns += [Column(name="whole", kind=Kind.INTEGER, lower=-1, upper=3, missing="null")]
+    if wide == 40:  # not all of them are stored as float64 numbers
+        columns[3] = Column(name="n3", kind=Kind.CATEGORY, categories=("0", "1"))
+        columns[30] = Column(name="n30", kind=Kind.DATE, lower="2000-01-01", upper="2001-01-01")
+    hostile = [None, math.nan, math.inf, -math.inf, -9.0, 9.0, -0.0, 0.5, 1.0, -1.0]
+    pool = hostile + rng.uniform(-1.5, 1.5, 30).tolist()
+    cells = [[pool[int(at)] for at in rng.integers(0, len(pool), rows + 2)] for _ in columns]
+    cells[:2] = [[0.25] * (rows + 2)] * len(cells[:2])  # nothing to change
+    arrays = [pa.array(column, pa.float64()) for column in cells]
+    if wide == 40:
+        arrays[30] = pa.array([None] * (rows + 2), pa.date32())
+        arrays[8] = arrays[8].cast(pa.float32())
+    names = [column.name for column in columns]
+    piece = pa.record_batch(arrays[::-1], names=names[::-1]).slice(1, rows)
+    schema = Schema(columns=tuple(columns), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, rows=None)
+    for held in ([piece], [piece.slice(0, rows // 3), piece.slice(rows // 3)]):
+        block = filled(schema, 0, held)
+        assert len(block) == rows
+        for index, column in enumerate(columns):
+            alone = np.empty(rows)
+            fill_column(column, piece.column(column.name), alone)
+            assert np.array_equal(block.values.T[index], alone)  # noqa: PD011

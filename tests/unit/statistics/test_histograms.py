@@ -6,7 +6,13 @@ import pytest
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.postprocess.moments.design import number_edges
 from adumbra.relations import Neighbours
-from adumbra.statistics.histograms import Histograms, cell_rows, cut, histogram_sensitivity
+from adumbra.statistics.histograms import (
+    Histograms,
+    cell_rows,
+    cut,
+    cut_columns,
+    histogram_sensitivity,
+)
 
 
 def test_counts_equal_a_naive_loop():
@@ -80,3 +86,24 @@ def test_wrong_shapes_are_refused():
         Histograms(cells=(2, 0))
     with pytest.raises(InvalidInput, match="declared for 2"):
         Histograms(cells=(2, 2)).add(np.zeros(4, np.int64), cell_rows(np.zeros((1, 1), np.int64), (2,)))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 5_000])
+def test_columns_cut_together_are_those_cut_alone(rows):
+    """Equal edges, edges of another place, of another number of cells, uneven ones; hostile values."""
+    rng = np.random.default_rng(rows)
+
+    def even(lower, upper, parts=16):
+        return number_edges(lower, upper, parts, is_integer=False, is_fine=False)
+
+    edges = [even(-1.0, 1.0)] * 9 + [even(0.0, 3.0 + j) for j in range(9)] + [even(0.0, 1.0, 40)] * 3
+    edges += [number_edges(0.0, 9.0, 16, is_integer=True, is_fine=False)] * 9
+    edges += [number_edges(0.0, 1e6, 32, is_integer=False, is_fine=True), even(-1.0, 1.0)] * 5
+    values = np.asfortranarray(rng.uniform(-2.0, 5.0, (rows, len(edges))))
+    for column, own in enumerate(edges):
+        hostile = np.concatenate([own, np.nextafter(own, -np.inf), [np.inf, -np.inf, np.nan, -0.0]])
+        few = min(rows, 60)
+        values[:few, column] = rng.choice(hostile, few)
+    found = np.empty(values.shape, np.int64, order="F")
+    cut_columns(values, edges, found)
+    assert all(np.array_equal(found[:, j], cut(values[:, j], own)) for j, own in enumerate(edges))

@@ -13,7 +13,7 @@ from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.moments import design as moments_plan
 from adumbra.mechanisms.moments import plan as moments_costs
 from adumbra.mechanisms.moments import release as moments
-from adumbra.mechanisms.moments import release as moments_rows
+from adumbra.mechanisms.moments import rows as moments_rows
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
