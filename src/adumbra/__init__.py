@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from adumbra.mechanisms.bounds import BoundsConfig
     from adumbra.mechanisms.bounds.filling import fill_schema, persons_within
     from adumbra.mechanisms.lda import LDAConfig
+    from adumbra.mechanisms.methods import plan
     from adumbra.mechanisms.moments import MomentsConfig
     from adumbra.mechanisms.pca import PCAConfig
     from adumbra.mechanisms.projection import DPProConfig, JLLaplaceConfig
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from adumbra.release.storage import Verified, verify
     from adumbra.report.exports import export
     from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
-    from adumbra.workflow import PreparedRelease, plan, prepare, release
+    from adumbra.workflow import PreparedRelease, prepare, release
 
 _HOMES = {
     "AdumbraError": "adumbra.errors",
@@ -124,7 +125,7 @@ _HOMES = {
     "open_key": "adumbra.attestation.signers",
     "open_ledger": "adumbra.privacy.ledger",
     "persons_within": "adumbra.mechanisms.bounds.filling",
-    "plan": "adumbra.workflow",
+    "plan": "adumbra.mechanisms.methods",
     "prepare": "adumbra.workflow",
     "release": "adumbra.workflow",
     "resume": "adumbra.release.resuming",

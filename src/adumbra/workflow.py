@@ -21,12 +21,13 @@ from adumbra.data.sources import Source, WatchedSource, open_source
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, InvalidInput, LedgerError, raise_alone, require, system_fault
-from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled, plan_of
+from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled
 from adumbra.mechanisms.fields import config_facts
-from adumbra.mechanisms.methods import method_of, pictures_of
+from adumbra.mechanisms.methods import as_schema, method_of, pictures_of, plan
 from adumbra.mechanisms.sizes import PROCESS
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
+from adumbra.privacy.noise import require_kernel
 from adumbra.release import place
 from adumbra.release.card import (
     LIMITS,
@@ -48,29 +49,12 @@ from adumbra.version import __version__
 # opens its grant by `Ledger.draw` and takes no other; the auditor calls `_publish` with its own.
 OpenGrant = Callable[[Ledger, str, tuple[str, ...]], Grant]
 
+__all__ = ["PreparedRelease", "plan", "prepare", "release"]
+
 NOT_DECLARED = "not declared"
 COMPARED = "earlier releases were compared with the private rows"
 SHOWN_ENTRIES = 6
 ESTIMATOR = "estimator"  # the population of the account in memory that pays for one fit
-
-
-def plan(config: Config, schema: Schema | str | Path) -> Plan:
-    """Cost, noise and expected error of a release; touches no data and costs nothing.
-
-    Parameters
-    ----------
-    config : the config of a method, such as `MomentsConfig(epsilon=1.0)`
-    schema : the declared columns, unit and relation: a `Schema`, or the path of a schema file
-
-    Returns
-    -------
-    Plan with `guarantee`, `noise`, `expected` (errors by name), `notes` (sentences) and `details`.
-
-    Raises
-    ------
-    InvalidInput, if config and schema do not fit; its subclass `Unsupported`, if there is no proof.
-    """
-    return plan_of(method_of(config), config, as_schema(schema))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,6 +93,7 @@ class PreparedRelease:
     def check(self) -> None:
         """Refuse what would fail after the charge, from public numbers; charges nothing."""
         _require_room(self)
+        require_kernel()
         getattr(self.engine, "require_ready", lambda _: None)(self.source)  # workers, if there are any
         require_about(self.about)
         head = self.ledger.check(self.population, self.plan.guarantee, self.request)
@@ -389,12 +374,3 @@ def _card(prepared: PreparedRelease, paid: Mapping[str, object]) -> Card:
     card["provenance"] = provenance()
     who = prepared.signer
     return card if who is None else {**card, "signed_by": who.public.fingerprint()}
-
-
-def as_schema(schema: object) -> Schema:
-    """A schema, or the one in the file at a path."""
-    if isinstance(schema, Schema):
-        return schema
-    if isinstance(schema, str | Path):
-        return Schema.read(schema)
-    raise InvalidInput(f"schema of type {type(schema).__name__}: give a Schema, or the path of a file")

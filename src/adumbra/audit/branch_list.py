@@ -77,7 +77,10 @@ LISTED: dict[str, tuple[str, ...]] = {
         "privacy._kernels:coarse_kernel: offset > 0 [no]",
         "privacy._kernels:coarse_kernel: offset > 0 [yes]",
         "privacy._kernels:compiled_kernel: except RuntimeError [taken]",
+        "privacy._kernels:loaded_kernel: except Exception [taken]",
         "privacy._kernels:noise_engine: _has_numba() [no]",
+        "privacy._kernels:require_kernel: noise_engine() == 'numba' and os.environ.get... [no]",
+        "privacy._kernels:require_kernel: noise_engine() == 'numba' and os.environ.get... [yes]",
     ),
     "the exact tier, where faster ones leave doubt (tests/unit/privacy/test_noise_exact.py)": (
         "privacy._laws:_compare: low > edge * (1 + slack) [no]",

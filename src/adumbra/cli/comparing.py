@@ -114,9 +114,8 @@ def _planned(
     name: str, epsilon: float, delta: float | None, options: list[str], schema: "Schema"
 ) -> "Plan":
     """One plan; whether the method takes such rows at all comes before its options."""
-    from adumbra import workflow
     from adumbra.cli.options import make_config
-    from adumbra.mechanisms.methods import method_named
+    from adumbra.mechanisms.methods import method_named, plan
     from adumbra.mechanisms.topk.config import is_truth
 
     takes, are_sets = method_named(name).data, schema.items is not None
@@ -127,7 +126,7 @@ def _planned(
             f"takes {takes}; the schema declares {'item sets' if are_sets else 'a table'}"
         )
     fitted = with_components(name, epsilon, delta, options, schema, why="compared at its best")
-    return workflow.plan(make_config(name, epsilon, delta, fitted), schema)
+    return plan(make_config(name, epsilon, delta, fitted), schema)
 
 
 def with_components(  # noqa: PLR0913 - a method and its budget, options and schema

@@ -50,6 +50,7 @@ def _run(out: Path) -> None:
     from adumbra.cli.planning import show_plan, show_release, stopped_in_words
     from adumbra.engine.local import LocalEngine
     from adumbra.evaluate.evaluation import evaluate
+    from adumbra.mechanisms.methods import plan
     from adumbra.privacy.ledger import Population, create_ledger
     from adumbra.release.storage import verify
     from adumbra.schema.schema import Schema
@@ -67,7 +68,7 @@ def _run(out: Path) -> None:
 
     typer.echo("3  the plan, from public numbers only")
     config = make_config("moments", 1.0, 1e-6, [])
-    show_plan(workflow.plan(config, schema))
+    show_plan(plan(config, schema))
 
     typer.echo("4  pay, draw, seal, publish")
     with stopped_in_words(), progress_bar(quiet=False) as report:

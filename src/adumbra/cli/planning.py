@@ -196,10 +196,10 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     json: AsJson = False,
 ) -> None:
     """Show what a release would cost and its expected error. Reads no values."""
-    from adumbra import workflow
     from adumbra.cli import comparing
     from adumbra.cli.options import make_config, say_notes, spelled_as_options, undeclared
     from adumbra.data.sources import WatchedSource, open_source
+    from adumbra.mechanisms import methods
 
     budgets = comparing.epsilons_of(epsilon)
     if figure is not None:
@@ -221,7 +221,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
         options = comparing.with_components(
             name, budgets[0], delta, option or [], known, why=why, goal=goal
         )
-        planned = workflow.plan(make_config(name, budgets[0], delta, options), known)
+        planned = methods.plan(make_config(name, budgets[0], delta, options), known)
     unread = None if data is None or rows_per_person else undeclared(data, known)
     if json:
         facts = {**plan_facts(planned), **({} if unread is None else unread.facts())}

@@ -5,12 +5,16 @@ certificates on both sides. A local cluster makes its own, in memory, for one ru
 nothing goes without TLS; its files are those that Dask's own configuration names.
 """
 
+import ast
 import ipaddress
 import logging
+import multiprocessing
 import os
 import socket
+import sys
 from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType
 from urllib.parse import urlsplit
 
 import dask
@@ -36,13 +40,15 @@ def local_engine(
 ) -> DaskEngine:
     """An engine on worker processes of this machine; use it as a context manager, or `close` it.
 
-    Until then Dask's settings of this process are those of a cluster that keeps nothing on disk.
+    Until then Dask's settings of this process are those of a cluster that keeps nothing on disk. In a
+    script, call it below `if __name__ == "__main__":`.
     """
     cores = os.cpu_count() or 1
     count = workers if workers is not None else cores
     require(count >= 1, f"workers={workers}: must be at least 1")
     each = threads if threads is not None else max(1, cores // count)
     require(each >= 1, f"threads={threads}: must be at least 1")
+    require_guard()
     settings = {
         "distributed.worker.memory": {**dask.config.get("distributed.worker.memory", {}), **MEMORY},
         "distributed.worker.profile.enabled": False,
@@ -72,6 +78,51 @@ def local_engine(
         held.callback(client.close)
         client.wait_for_workers(count, timeout=START)
         return DaskEngine(client, close=held.pop_all().close, parts=_path(parts), progress=progress)
+
+
+def require_guard() -> None:
+    """Refuse a script whose own statement would start the engine again in every worker.
+
+    A worker process imports the script that started it. Unless the statement stands below
+    `if __name__ == "__main__":`, each worker would make workers of its own and none would be ready.
+    """
+    if dask.config.get("distributed.worker.multiprocessing-method", "spawn") == "fork":
+        return
+    guard = 'if __name__ == "__main__":'
+    rule = f"it would run again in every worker; put what starts it below `{guard}`"
+    is_worker = getattr(multiprocessing.current_process(), "_inheriting", False)
+    line = None if is_worker else _unguarded_line()
+    where = "the script" if line is None else f"line {line} of the script"
+    require(not is_worker and line is None, f"local_engine in {where}: {rule}")
+
+
+def _unguarded_line() -> int | None:
+    """The line of the running script that a worker would run, too; None if there is none."""
+    main = sys.modules.get("__main__")
+    path, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
+    if path is None or (spec is not None and spec.name.rpartition(".")[2] == "__main__"):
+        return None  # a worker imports neither a session nor a package that runs by `-m`
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001  (the only way to the statement that runs)
+    line = None
+    while frame is not None:
+        is_script = frame.f_code.co_name == "<module>" and frame.f_globals is vars(main)
+        line, frame = frame.f_lineno if is_script else line, frame.f_back
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _names_main(node.test)]
+    inside = any(
+        node.body[0].lineno <= line <= (node.body[-1].end_lineno or line)
+        for node in guards
+        if line is not None
+    )
+    return None if inside else line
+
+
+def _names_main(test: ast.expr) -> bool:
+    """Whether a condition looks at `__name__`."""
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
 
 
 def connect(

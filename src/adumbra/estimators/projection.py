@@ -20,6 +20,7 @@ from adumbra.estimators._base import PrivateEstimator, numeric_schema
 from adumbra.estimators._inputs import Bounds, as_numbers
 from adumbra.estimators._saving import Kept
 from adumbra.mechanisms.base import Settled
+from adumbra.mechanisms.methods import plan
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.plan import public_projection
 from adumbra.mechanisms.projection.rows import row_space
@@ -27,7 +28,6 @@ from adumbra.numerics import Array
 from adumbra.postprocess.distances import DistanceModel, block_distances
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
-from adumbra.workflow import plan
 
 
 class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]

@@ -10,11 +10,12 @@ people and no part of the promise: a release that was paid for is published with
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.answers import ANSWERS
-from adumbra.mechanisms.base import Method, Published, Settled
+from adumbra.mechanisms.base import Config, Method, Plan, Published, Settled, plan_of
 from adumbra.mechanisms.bounds import BOUNDS
 from adumbra.mechanisms.lda import LDA
 from adumbra.mechanisms.moments import MOMENTS
@@ -24,6 +25,7 @@ from adumbra.mechanisms.ron_gauss import RON_GAUSS
 from adumbra.mechanisms.topk import TOP_K
 from adumbra.postprocess.pictures import NOTHING, Pictures
 from adumbra.release.artifact import Release
+from adumbra.schema.schema import Schema
 
 METHODS: tuple[Method[Any, Any], ...] = (
     ANSWERS, BOUNDS, DPPRO, JL_LAPLACE, LDA, MOMENTS, PCA, RON_GAUSS, TOP_K,
@@ -88,3 +90,31 @@ def pictures_of_release(release: Release) -> Pictures:
         return NOTHING
     tables = {name: release.tables[name] for name in release.tables} if method.name == "top-k" else {}
     return pictures_of(method, settled, Published(arrays=release.arrays, tables=tables))
+
+
+def plan(config: Config, schema: Schema | str | Path) -> Plan:
+    """Cost, noise and expected error of a release; touches no data and costs nothing.
+
+    Parameters
+    ----------
+    config : the config of a method, such as `MomentsConfig(epsilon=1.0)`
+    schema : the declared columns, unit and relation: a `Schema`, or the path of a schema file
+
+    Returns
+    -------
+    Plan with `guarantee`, `noise`, `expected` (errors by name), `notes` (sentences) and `details`.
+
+    Raises
+    ------
+    InvalidInput, if config and schema do not fit; its subclass `Unsupported`, if there is no proof.
+    """
+    return plan_of(method_of(config), config, as_schema(schema))
+
+
+def as_schema(schema: object) -> Schema:
+    """A schema, or the one in the file at a path."""
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, str | Path):
+        return Schema.read(schema)
+    raise InvalidInput(f"schema of type {type(schema).__name__}: give a Schema, or the path of a file")

@@ -196,8 +196,8 @@ def at_once(rows: int, width: int) -> int:
 
 
 def written(columns: int, rows: int) -> int:
-    """Copies of a row group on its way to the file."""
-    return 3 * FLOAT * min(rows * columns, GROUP_CELLS)
+    """Copies of a row group on its way to the file, and the next one."""
+    return 4 * FLOAT * min(rows * columns, GROUP_CELLS)
 
 
 def table_bytes(columns: Sequence[Column], rows: int) -> int:

@@ -7,7 +7,7 @@ quota. `loss="absolute"` is the paper's; `"squared"` has the same steps, and its
 it is arithmetic on released numbers without randomness, and numba and numpy give the same rows.
 """
 
-import importlib.util
+import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -43,9 +43,19 @@ class Targets:
 
 
 def sampler_engine() -> str:
-    """The form that runs: "numba" where it is installed, else "numpy"; ADUMBRA_NOISE forces one."""
+    """The form that runs: "numba" where it can be loaded, else "numpy"; ADUMBRA_NOISE forces one."""
     forced = os.environ.get("ADUMBRA_NOISE", "")
-    return forced or ("numba" if importlib.util.find_spec("numba") else "numpy")
+    return forced or ("numba" if _has_numba() else "numpy")
+
+
+@lru_cache(maxsize=1)
+def _has_numba() -> bool:
+    """Whether numba can be loaded: a broken installation must not cost a release that is paid for."""
+    try:
+        importlib.import_module("numba")
+    except Exception:  # noqa: BLE001  (it raises what it likes)
+        return False
+    return True
 
 
 def most_rows(width: int) -> int:

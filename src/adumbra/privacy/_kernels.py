@@ -59,7 +59,7 @@ class Sampler:
         self._kernel: Kernel | None = None
         forced = bool(os.environ.get("ADUMBRA_NOISE"))
         if noise_engine() == "numba" and (forced or Sampler.drawn >= _SETTLED):
-            self._kernel = compiled_kernel()
+            self._kernel = loaded_kernel()
         self._floats = np.empty((4, size))
         self._ints = np.empty(size, np.int64)
         self._sure = np.empty(size, np.bool_)
@@ -141,6 +141,22 @@ def compiled_kernel() -> Kernel:
     except RuntimeError:  # numba found no writable place for its cache
         kernel = numba.njit(nogil=True)(coarse_kernel)
     return kernel
+
+
+@lru_cache(maxsize=1)
+def loaded_kernel() -> Kernel | None:
+    """The compiled kernel; None where numba cannot be loaded: numpy's noise is the same, bit for bit."""
+    try:
+        return compiled_kernel()
+    except Exception:  # noqa: BLE001  (a broken installation raises what it likes)
+        return None
+
+
+def require_kernel() -> None:
+    """Refuse, before a charge, a form of the noise that was asked for and cannot be loaded."""
+    if noise_engine() == "numba" and os.environ.get("ADUMBRA_NOISE"):
+        remedy = "install it again, or leave the variable out"
+        require(loaded_kernel() is not None, f"ADUMBRA_NOISE=numba: cannot be loaded; {remedy}")
 
 
 def fine(words: Words, table: ScaledTable) -> tuple[Ints, Ints]:

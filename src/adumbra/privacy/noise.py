@@ -20,12 +20,12 @@ import numpy as np
 
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT, Array, Ints, Lattice
-from adumbra.privacy._kernels import CHUNK, Sampler, fine, noise_engine
+from adumbra.privacy._kernels import CHUNK, Sampler, fine, noise_engine, require_kernel
 from adumbra.privacy._laws import MAX_SCALE, MIN_SCALE, Kind, Law, decide
 from adumbra.privacy._tables import scaled_table
 from adumbra.privacy.keys import NoiseCall, NoiseKey, Words
 
-__all__ = ["add_gaussian", "add_laplace", "noise_engine"]
+__all__ = ["add_gaussian", "add_laplace", "noise_engine", "require_kernel"]
 
 _LARGEST_VALUE = EXACT // 2  # leaves room for noise below the integers that float64 holds
 _DISTINCT_SIGMAS = 16

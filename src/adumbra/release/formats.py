@@ -10,6 +10,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,7 +144,6 @@ def write_table(path: Path, table: pa.Table | TableStream) -> tuple[Written, dic
     schema = stored_schema(table.schema)
     batches = table.to_batches() if isinstance(table, pa.Table) else table.batches
     names = [(field.name, type_name(field.type)) for field in schema]
-    rows = 0
     with HashingFile(path) as sink:
         writer = pq.ParquetWriter(
             sink,
@@ -155,10 +155,14 @@ def write_table(path: Path, table: pa.Table | TableStream) -> tuple[Written, dic
             write_statistics=False,
             store_schema=False,  # the Arrow schema would bring extension types and metadata back
         )
+
+        def write(held: list[pa.Table]) -> int:
+            group = pa.concat_tables(held).combine_chunks()
+            writer.write_table(group, row_group_size=group.num_rows)
+            return int(group.num_rows)
+
         with writer:
-            for group in _row_groups(schema, iter(batches)):
-                writer.write_table(group, row_group_size=group.num_rows)
-                rows += group.num_rows
+            rows = _written_behind(_row_groups(schema, iter(batches)), write)
     return sink.written(), {"rows": rows, "columns": [list(pair) for pair in names]}
 
 
@@ -188,8 +192,20 @@ def type_name(kind: pa.DataType) -> str:
     return f"list<{kind.value_type}>" if pa.types.is_list(kind) else str(kind)
 
 
-def _row_groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows in groups of a size that depends on the schema only, each in one piece."""
+def _written_behind(groups: Iterator[list[pa.Table]], write: Callable[[list[pa.Table]], int]) -> int:
+    """Write each group in a thread while the next one is drawn; returns the number of rows."""
+    rows = 0
+    with ThreadPoolExecutor(1) as thread:
+        running: Future[int] | None = None
+        for group in groups:
+            rows += running.result() if running is not None else 0
+            running = thread.submit(write, group)
+        rows += running.result() if running is not None else 0
+    return rows
+
+
+def _row_groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.Table]]:
+    """The rows in groups of a size that depends on the schema only."""
     most = SET_ROWS if ITEM_SETS in schema.types else GROUP_ROWS
     size = max(1024, min(most, GROUP_CELLS // len(schema) // 1024 * 1024))
     held: list[pa.Table] = []
@@ -198,11 +214,11 @@ def _row_groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterato
         rest = pa.Table.from_batches([batch]).replace_schema_metadata(None).cast(schema)
         while count + rest.num_rows >= size:
             held.append(rest.slice(0, size - count))
-            yield pa.concat_tables(held).combine_chunks()
+            yield held
             rest, held, count = rest.slice(size - count), [], 0
         held, count = [*held, rest], count + rest.num_rows
     if count:
-        yield pa.concat_tables(held).combine_chunks()
+        yield held
 
 
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> tuple[Written, dict[str, object]]:

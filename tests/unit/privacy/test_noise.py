@@ -151,6 +151,23 @@ def test_kernel_without_a_place_for_its_cache(monkeypatch):
     assert not kernel.targetoptions.get("cache", False)
 
 
+def test_a_numba_that_cannot_be_loaded_costs_no_release(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)  # installed, and broken
+    _kernels.loaded_kernel.cache_clear()
+    _kernels.compiled_kernel.cache_clear()
+    monkeypatch.setattr(_kernels.Sampler, "drawn", _kernels._SETTLED)
+    monkeypatch.delenv("ADUMBRA_NOISE", raising=False)
+    assert _kernels.Sampler(1000)._kernel is None
+    noise.require_kernel()
+    monkeypatch.setenv("ADUMBRA_NOISE", "numba")
+    with pytest.raises(InvalidInput, match="ADUMBRA_NOISE=numba: cannot be loaded; install it again"):
+        noise.require_kernel()
+    monkeypatch.setenv("ADUMBRA_NOISE", "fortran")
+    with pytest.raises(InvalidInput, match="must be numpy, numba or unset"):
+        noise.require_kernel()
+    _kernels.loaded_kernel.cache_clear()
+
+
 def test_importing_noise_does_not_import_numba():
     import subprocess
 

@@ -1,0 +1,41 @@
+"""A plan needs no ledger, so it loads no database."""
+
+import subprocess
+import sys
+
+import pytest
+
+from adumbra.schema.schema import Schema
+
+ASKED = {
+    "plan": ["plan", "--schema", "{schema}", "--epsilon", "1"],
+    "data": [
+        "plan",
+        "--schema",
+        "{schema}",
+        "--epsilon",
+        "1",
+        "--data",
+        "{data}",
+        "--method",
+        "answers",
+    ],
+    "compare": ["plan", "--schema", "{schema}", "--epsilon", "0.5,1", "--compare", "--json"],
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_a_plan_loads_no_database(asked, tmp_path):
+    schema, data = tmp_path / "schema.toml", tmp_path / "rows.csv"
+    schema.write_text(Schema.numeric(12, 0.0, 1.0, rows=3).to_toml(), encoding="utf-8")
+    lines = [",".join(f"x{j}" for j in range(12)), *[",".join(["0.5"] * 12)] * 3]
+    data.write_text("\n".join(lines), encoding="utf-8")
+    words = [word.format(schema=schema, data=data) for word in asked]
+    code = (
+        "import sys\nfrom adumbra.cli.main import main\n"
+        f"sys.argv = ['adumbra', *{words!r}]\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "print('sqlalchemy' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.split() == ["False"], done.stderr
