@@ -1,8 +1,11 @@
 """Peak memory and size of releases beside what their plans say, each in a fresh process.
 
 python benchmarks/peaks.py [small|all] [--folder F]      all takes about ten minutes
+python benchmarks/peaks.py wide                          plans of 100,000 columns; nothing is released
 
-A plan may overstate a peak by a factor of 2, and never understates it.
+A plan may overstate a peak by a factor of 2, and never understates it. `wide` shows what each method
+says of 100,000 columns and 1,000 rows: its refusal, or the memory that a release would need, and what
+the plan itself took.
 """
 
 import argparse
@@ -11,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -19,9 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adumbra import workflow
+from adumbra.errors import AdumbraError
+from adumbra.mechanisms import methods
 from adumbra.mechanisms.methods import method_named
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
+from adumbra.release.place import in_words
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 
 
@@ -107,6 +114,20 @@ CASES = {
 }
 
 
+WIDE = 100_000
+WIDE_CASES = [
+    Case(method="bounds", rows=1000, numbers=WIDE),
+    Case(method="dppro", rows=1000, numbers=WIDE, config={"n_components": 20}),
+    Case(method="jl-laplace", rows=1000, numbers=WIDE, config={"n_components": 20}),
+    Case(method="pca", rows=1000, numbers=WIDE, config={"n_components": 5}),
+    Case(method="ron-gauss", rows=1000, numbers=WIDE),
+    Case(method="moments", rows=1000, numbers=WIDE),
+    Case(method="top-k", rows=1000, items=WIDE, config={"k": 5}),
+    Case(method="lda", rows=1000, numbers=WIDE, classes=3),
+    Case(method="answers", rows=1000, numbers=WIDE),
+]
+
+
 def _levels(letter, count):
     return tuple(f"{letter}{i}" for i in range(count))
 
@@ -173,15 +194,38 @@ def _peak():
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
+def planned(case):
+    """What the plan says, and what it took by itself beyond the schema."""
+    schema, config = case.schema(), case.make_config()
+    before, start = _peak(), time.process_time()
+    try:
+        words = in_words(methods.plan(config, schema).size.memory)
+    except AdumbraError as error:
+        words = f"refused: {error}"
+    return {"words": words, "seconds": time.process_time() - start, "taken": _peak() - before}
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("which", nargs="?", default="small", choices=("small", "all"))
+    parser.add_argument("which", nargs="?", default="small", choices=("small", "all", "wide"))
     parser.add_argument("--folder", default=None)
     parser.add_argument("--write", help=argparse.SUPPRESS)
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--plan", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.write:
         write_rows(Case(**json.loads(given.write)), Path(given.folder) / "rows.parquet")
+        return
+    if given.plan:
+        print(json.dumps(planned(Case(**json.loads(given.plan)))))
+        return
+    if given.which == "wide":
+        print(f"{WIDE:,} columns, 1,000 rows; the plan's CPU and memory, what it says of a release")
+        for case in WIDE_CASES:
+            call = [sys.executable, __file__, "--plan", json.dumps(asdict(case))]
+            found = json.loads(subprocess.run(call, check=True, capture_output=True, text=True).stdout)
+            took = f"{found['seconds']:6.1f} s{found['taken'] / 1e6:8.0f} MB"
+            print(f"{case.method:10s} {took}  {found['words']}", flush=True)
         return
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         if given.one:

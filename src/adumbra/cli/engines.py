@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from adumbra.engine.base import Progress
     from adumbra.engine.dask import DaskEngine
     from adumbra.engine.local import LocalEngine
+    from adumbra.mechanisms.base import Plan
 
 EngineName = Annotated[
     str, typer.Option("--engine", help="Where it runs: local, or dask (the extra `dask`).")
@@ -60,8 +61,8 @@ Memory = Annotated[
     str | None,
     typer.Option(
         "--memory",
-        help="The most memory that the release may take, such as 2GB: a plan that needs more is refused "
-        "before the charge. Default: what the machine has free.",
+        help="The most memory that the release may take, such as 2GB: a plan that needs more is "
+        "refused, before any charge. Default of a release: what the machine has free.",
     ),
 ]
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -103,6 +104,14 @@ def bytes_of(text: str) -> int:
     if found is None:
         raise InvalidInput(f"memory={text}: is not a size; write it like 2GB, 1.5GB or 800MB")
     return round(float(found[1]) * UNITS[found[2]])
+
+
+def require_memory_for(planned: "Plan", memory: str | None) -> None:
+    """Refuse a plan that needs more memory than it may take."""
+    from adumbra.release.place import require_memory
+
+    if memory is not None and planned.size is not None:
+        require_memory(planned.size.memory, 0, bytes_of(memory))
 
 
 def _dask(asked: EngineFlags, out: Path) -> "DaskEngine":

@@ -20,6 +20,7 @@ from adumbra.cli.engines import (
     Workers,
     open_engine,
     progress_bar,
+    require_memory_for,
 )
 from adumbra.cli.key_commands import OperatorKey, SigningKey
 from adumbra.cli.options import (
@@ -185,6 +186,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
         typer.Option("--data", help="The data; only column names and a public row count are read."),
     ] = None,
     header: Header = False,
+    memory: Memory = None,
     rows_per_person: RowsPerPerson = False,
     figure: Annotated[
         Path | None,
@@ -199,6 +201,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     from adumbra.cli import comparing
     from adumbra.cli.options import make_config, say_notes, spelled_as_options, undeclared
     from adumbra.data.sources import WatchedSource, open_source
+    from adumbra.errors import require
     from adumbra.mechanisms import methods
 
     budgets = comparing.epsilons_of(epsilon)
@@ -210,6 +213,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
         known, method = counting(known, method, goal)
     name, why = comparing.chosen_method(method, goal, known, delta)
     if compare or len(budgets) > 1 or figure is not None:
+        require(memory is None, "memory: is asked of one plan; leave out --compare and more budgets")
         names = comparing.compared_names(goal) if compare else [name]
         with progress_bar(quiet=json) as report:
             found = comparing.compare(known, budgets, names, delta, option or [], report)
@@ -222,6 +226,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
             name, budgets[0], delta, option or [], known, why=why, goal=goal
         )
         planned = methods.plan(make_config(name, budgets[0], delta, options), known)
+    require_memory_for(planned, memory)
     unread = None if data is None or rows_per_person else undeclared(data, known)
     if json:
         facts = {**plan_facts(planned), **({} if unread is None else unread.facts())}

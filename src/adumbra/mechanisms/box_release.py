@@ -14,13 +14,14 @@ from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder
 from adumbra.data.sources import Source
 from adumbra.engine.base import Engine
-from adumbra.errors import Unsupported
+from adumbra.errors import Unsupported, require
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_gaussian, calibrate_laplace
 from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen, product_upper, sum_upper
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.relations import Neighbours, Unit
+from adumbra.release.place import in_words
 from adumbra.schema.schema import Schema
 from adumbra.statistics.base import reach_sensitivity
 from adumbra.statistics.box_moments import (
@@ -99,6 +100,7 @@ class MomentParts:
     noise: MomentNoise
 
 
+MOST_MEMORY = 128 * 10**9  # of moments that are planned for
 BOX_MATRICES = 12  # copies of the matrix of moments: places, noise, whole matrix, eigenvectors
 
 
@@ -107,6 +109,16 @@ def box_memory(schema: Schema, encoder: Encoder, classes: int, rows: int) -> int
     size = encoder.width + max(classes, 1)
     folded = sizes.totals(size * size) + sizes.reading(schema.width, rows, size)
     return sizes.PROCESS + max(folded, sizes.FLOAT * BOX_MATRICES * size * size)
+
+
+def require_square(size: int) -> None:
+    """Refuse, before anything of that size is computed, moments that no machine of ours would hold."""
+    memory = sizes.FLOAT * BOX_MATRICES * size * size
+    require(
+        memory <= MOST_MEMORY,
+        f"columns: the products of {size:,} encoded columns take {in_words(memory)} of memory, more "
+        f"than {in_words(MOST_MEMORY)}; leave columns out, or use moments, which keeps blocks of them",
+    )
 
 
 def require_rows_unit(schema: Schema, method: str) -> None:
@@ -130,6 +142,7 @@ def calibrate_moments(  # noqa: PLR0913 - each keyword is one public number
     rows the schema allows; that rounding is in the sensitivity.
     """
     require_no_overflow(ONE**2, schema.row_limit)
+    require_square(encoder.width + max(classes, 1))
     statistic = BoxMoments(shape_of(encoder, classes=classes), weights=() if is_pure else weights)
     bound = reach_sensitivity(statistic.sensitivity, schema.reach)
     relation = schema.reach.neighbours

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -36,16 +35,14 @@ if __name__ == "__main__":
 def run(tmp_path, text):
     script = tmp_path / "script.py"
     script.write_text(text, encoding="utf-8")
-    start = time.monotonic()
-    done = subprocess.run(
+    return subprocess.run(  # a script that waits for workers does so for 300 seconds
         [sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=250
     )
-    return done, time.monotonic() - start
 
 
 @pytest.mark.parametrize(("text", "line"), [(PLAIN, 3), (CALLED, 8)], ids=["plain", "called"])
 def test_a_script_without_a_guard_is_refused_with_the_remedy(tmp_path, text, line):
-    done, seconds = run(tmp_path, text)
+    done = run(tmp_path, text)
     assert done.returncode == 1
     assert done.stdout == ""
     last = done.stderr.strip().splitlines()[-1]
@@ -53,11 +50,10 @@ def test_a_script_without_a_guard_is_refused_with_the_remedy(tmp_path, text, lin
         f"InvalidInput: local_engine in line {line} of the script: it would run again in every worker; "
         'put what starts it below `if __name__ == "__main__":`'
     )
-    assert seconds < 200  # no worker was waited for: those have 300 seconds
 
 
 def test_a_guarded_script_runs(tmp_path):
-    done, _ = run(tmp_path, GUARDED)
+    done = run(tmp_path, GUARDED)
     assert done.stdout.split() == ["started", "DaskEngine"], done.stderr
 
 

@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from adumbra import workflow
+from adumbra.cli.engines import require_memory_for
 from adumbra.engine.local import AHEAD_BYTES, LocalEngine
 from adumbra.errors import InvalidInput, NoSpace, OutOfMemory
-from adumbra.mechanisms.methods import METHODS
+from adumbra.mechanisms import box_release
+from adumbra.mechanisms.methods import METHODS, method_named, plan
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.mechanisms.sizes import Size, Work, duration
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.release import place, storage
-from adumbra.schema.schema import Schema
+from adumbra.schema.schema import Column, Kind, Schema
 
 CONFIG = DPProConfig(n_components=2, epsilon=0.5)
 SCHEMA = Schema.numeric(3, -1.0, 1.0)
@@ -150,3 +152,32 @@ def test_expected_time_grows_with_rows_and_is_unknown_without_them():
 )
 def test_durations_are_said_in_two_digits(seconds, words):
     assert duration(seconds) == words
+
+
+def wide(**options):
+    """100,000 columns; the options of a config."""
+    labelled = options.pop("label", False)
+    schema = Schema.numeric(100_000, -1.0, 1.0, rows=1000)
+    if labelled:
+        classes = Column(name="class", kind=Kind.CATEGORY, categories=("a", "b"))
+        schema = replace(schema, columns=(*schema.columns, classes), label="class")
+    return schema, options
+
+
+@pytest.mark.parametrize("method", ["pca", "lda"])
+def test_products_of_too_many_columns_are_refused_before_they_are_planned(method, monkeypatch):
+    monkeypatch.setattr(box_release, "BoxMoments", None)  # nothing of that size is looked at
+    schema, options = wide(label=method == "lda", **({"n_components": 5} if method == "pca" else {}))
+    rule = r"columns: the products of 100,00[12] encoded columns take 961 GB of memory, more than 128 GB"
+    with pytest.raises(InvalidInput, match=rule):
+        plan(method_named(method).config(epsilon=1.0, **options), schema)
+
+
+@pytest.mark.parametrize("method", ["dppro", "jl-laplace", "ron-gauss", "moments"])
+def test_a_plan_of_very_many_columns_is_refused_with_the_number_where_memory_is_given(method):
+    few = {"n_components": 20} if method in ("dppro", "jl-laplace") else {}
+    planned = plan(method_named(method).config(epsilon=1.0, **few), wide()[0])
+    with pytest.raises(OutOfMemory, match=r"memory=4.0 GB: the method needs up to \d+ GB; allow more"):
+        require_memory_for(planned, "4GB")
+    require_memory_for(planned, "64GB")
+    require_memory_for(planned, None)
