@@ -16,6 +16,7 @@ from dataclasses import replace
 import dask
 import numpy as np
 import psutil
+import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster, SchedulerPlugin, Status
 from distributed.utils import get_mp_context
@@ -24,6 +25,7 @@ import adumbra as ad
 from adumbra import workflow
 from adumbra.audit.recorder import DirectEngine
 from adumbra.audit.replay_kinds import kinds
+from adumbra.data import csv
 from adumbra.data.sources import open_source
 from adumbra.engine import cluster as clusters
 from adumbra.engine import dask as dask_engine
@@ -89,6 +91,32 @@ def test_releases_are_the_local_engines_bit_for_bit(cluster, tmp_path, kind):
     ):
         assert drawn(path, kind.schema, kind.config(), engine) == plain
     assert plain[-1]  # a whole pass was watched
+
+
+def as_csv(folder, other):
+    """The rows of Parquet files as CSV files: plain, with CR LF, in quotes."""
+    other.mkdir()
+    for index, path in enumerate(sorted(folder.iterdir())):
+        kind = {0: {}, 1: {"lineterminator": "\r\n"}, 2: {"quoting": 1}}[index % 3]
+        pq.read_table(path).to_pandas().to_csv(other / f"{path.stem}.csv", index=False, **kind)
+    return other
+
+
+@pytest.mark.parametrize(
+    "config",
+    [ad.MomentsConfig(epsilon=1.0), ad.DPProConfig(n_components=2, epsilon=1.0)],
+    ids=["sums", "rows"],
+)
+def test_text_and_stores_are_divided_and_give_the_same_bytes(cluster, tmp_path, config, monkeypatch):
+    monkeypatch.setattr(csv, "COUNT_BYTES", 4096)  # many places at which a range may begin
+    path = write_files(tmp_path / "rows", SCHEMA)
+    plain = drawn(path, SCHEMA, config, DirectEngine())
+    text, declared = as_csv(path, tmp_path / "text"), replace(SCHEMA, header=True)
+    for orders, rows in ((1, NOISE_BLOCK), (3, None)):
+        engine = another(cluster, orders=orders, rows_per_block=rows)
+        assert drawn(text, declared, config, engine) == plain
+        assert drawn(f"file://{path}", SCHEMA, config, engine) == plain
+    assert drawn(f"file://{path}", SCHEMA, config, LocalEngine()) == plain
 
 
 def test_large_sums_are_added_by_the_workers(cluster, tmp_path, monkeypatch):

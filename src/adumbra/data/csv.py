@@ -8,7 +8,7 @@ and converts, but sees well-formed records only.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -114,18 +114,31 @@ class CsvSource(PieceSource):
 
     def _pieces(self, names: tuple[str, ...], skip: int) -> Iterator[pa.RecordBatch]:
         """Converted records from global row `skip` on."""
-        numeric = {column.name for column in self.schema.columns if column.kind.reads_numbers}
-        loop = uses_loop(_bytes(self.paths))
-        for path in self.paths:
-            header = table_header(path, self.schema)
-            chosen = {header.names.index(name): name for name in names}
-            numbers = {place: name in numeric for place, name in chosen.items()}
-            for records in file_records(path, header):
-                if skip < records.count:
-                    table = parse_records(records, header.layout, numbers, loop=loop).slice(skip)
-                    named = [chosen[int(place)] for place in table.column_names]
-                    yield from table.rename_columns(named).to_batches()
-                skip = max(skip - records.count, 0)
+        return csv_pieces(self.paths, self.schema, names, skip)
+
+
+def csv_pieces(
+    paths: tuple[Path, ...], schema: Schema, names: tuple[str, ...], skip: int, offset: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Converted records of files, less the first `skip`; of the first file from a byte on, if given."""
+    numeric = {column.name for column in schema.columns if column.kind.reads_numbers}
+    loop = uses_loop(_bytes(paths))
+    for number, path in enumerate(paths):
+        header = table_header(path, schema)
+        chosen = {header.names.index(name): name for name in names}
+        numbers = {place: name in numeric for place, name in chosen.items()}
+        is_inside = number == 0 and offset is not None and offset != header.size
+        found = (
+            records_from(path, header, offset or 0, READ_BYTES)
+            if is_inside
+            else file_records(path, header)
+        )
+        for records in found:
+            if skip < records.count:
+                table = parse_records(records, header.layout, numbers, loop=loop).slice(skip)
+                named = [chosen[int(place)] for place in table.column_names]
+                yield from table.rename_columns(named).to_batches()
+            skip = max(skip - records.count, 0)
 
 
 def _bytes(paths: tuple[Path, ...]) -> int:
@@ -138,9 +151,47 @@ def file_records(path: Path, header: Header, size: int = READ_BYTES) -> Iterator
     if not is_utf8(path, header.encoding):
         yield from split_records(read_rows(path, header, size), header.layout)
         return
+    yield from records_from(path, header, header.size, size)
+
+
+def records_from(path: Path, header: Header, offset: int, size: int) -> Iterator[Records]:
+    """The records of a UTF-8 file from a byte on at which one begins."""
+    with path.open("rb", buffering=0) as file:
+        file.seek(offset)
+        yield from plain_records(file, header.layout, size, partial(rest_of_rows, file, size))
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Places of a file at which a record begins, as far as they were looked for: a pass of its own."""
+
+    rows: tuple[int, ...] = field(repr=False)  # records before each; the first is 0
+    offsets: tuple[int, ...] = field(repr=False)  # the byte of each
+    count: int = field(repr=False)  # records of the whole file
+
+
+def file_marks(path: Path, schema: Schema) -> Marks:
+    """Where records begin, about every block of a read; of a packed or recoded file its first alone.
+
+    The records are those of `file_records`, so a mark is no other law of what a record is. What was read
+    behind the last record of a block, and a CR at its end that may belong to an LF, are not in it yet.
+    """
+    header = table_header(path, schema)
+    rows, offsets, count = [0], [header.size], 0
+    if not is_utf8(path, header.encoding):
+        return Marks((0,), (header.size,), sum(one.count for one in file_records(path, header)))
     with path.open("rb", buffering=0) as file:
         file.seek(header.size)
-        yield from plain_records(file, header.layout, size, partial(rest_of_rows, file, size))
+        rest = partial(rest_of_rows, file, COUNT_BYTES)
+        for records in plain_records(file, header.layout, COUNT_BYTES, rest):
+            count += records.count
+            if records.left is not None:
+                end = file.tell()
+                file.seek(end - 1)
+                waiting = file.read(1) == b"\r"
+                rows.append(count)
+                offsets.append(end - records.left - waiting)
+    return Marks(tuple(rows), tuple(offsets), count)
 
 
 def open_csv(paths: tuple[Path, ...], schema: Schema) -> CsvSource:

@@ -8,7 +8,7 @@ bytes are not held. What comes out does not depend on the sizes of reads.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 import numpy as np
@@ -72,6 +72,7 @@ class Records:
     count: int
     malformed: Ints = field(repr=False)
     is_checked: bool = True
+    left: int | None = field(default=None, repr=False)  # bytes read behind them; None: who knows
 
 
 def split_records(
@@ -84,9 +85,10 @@ def split_records(
     for chunk in chunks:
         data = held + chunk
         used, quoted = _whole_records(data, patterns)
-        if used:
-            yield _records(data, used, quoted, patterns, layout, limit)
         held = data[used:]
+        if used:  # what is left holds the bytes of the file, unless a CR LF in quotes became LF
+            left = None if b"\n" in held else len(held)
+            yield replace(_records(data, used, quoted, patterns, layout, limit), left=left)
         if len(held) > limit:
             held = _shortened(held, patterns, layout, limit)
     if held:
@@ -119,8 +121,8 @@ def plain_records(
         if not len(sizes) or int(sizes.min()) == 1 or max(int(sizes.max()) - 1, end - last) > limit:
             held = end
             break
-        yield Records(view[:last], len(sizes), np.empty(0, np.int64), is_checked=False)
         held = end - last
+        yield Records(view[:last], len(sizes), np.empty(0, np.int64), is_checked=False, left=held)
         view[:held] = view[last:end]
     yield from split_records(rest(bytes(view[:held])), layout)
 

@@ -27,6 +27,7 @@ class DatasetSource(PieceSource):
     data: ds.Dataset = field(repr=False)
     schema: Schema
     counted: int | None = None  # rows, where their number is public
+    address: str = field(default="", repr=False)  # of the store that holds it, if it was opened by one
 
     def public_rows(self) -> int | None:
         """The number of rows when the source was opened, where it is public."""
@@ -47,11 +48,44 @@ class DatasetSource(PieceSource):
 
     def pin(self) -> str:
         """A digest of names, sizes and modification times, where the dataset has files."""
-        with suppress(Exception):  # in memory, or a store that does not tell
-            infos = self.data.filesystem.get_file_info(self.data.files)
-            facts = [[info.path, info.size, info.mtime_ns] for info in infos]
-            return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-        return MEMORY_PIN
+        return pin_dataset(self.data)
+
+
+def pin_dataset(data: ds.Dataset) -> str:
+    """The same of any dataset."""
+    with suppress(Exception):  # in memory, or a store that does not tell
+        infos = data.filesystem.get_file_info(data.files)
+        facts = [[info.path, info.size, info.mtime_ns] for info in infos]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return MEMORY_PIN
+
+
+def row_groups(data: ds.Dataset) -> tuple[tuple[int, ...], ...]:
+    """Rows of every row group of every file; a fault says none of the store's words."""
+    with suppress(pa.ArrowException, OSError, ValueError):
+        return tuple(tuple(g.num_rows for g in one.row_groups) for one in data.get_fragments())
+    raise InvalidInput(_DAMAGED)
+
+
+def pieces_from(data: ds.Dataset, names: list[str], rows: int, skip: int) -> Iterator[pa.RecordBatch]:
+    """The rows after the first `skip`; row groups before them are not read."""
+    kept: list[ds.Fragment] = []
+    for group in _each_group(data):
+        count = group.row_groups[0].num_rows
+        if kept or skip < count:
+            kept.append(group)
+        else:
+            skip -= count
+    if kept:
+        rest = ds.FileSystemDataset(kept, data.schema, data.format, data.filesystem)
+        yield from _pieces(rest, names, rows, skip)
+
+
+def _each_group(data: ds.Dataset) -> list[ds.Fragment]:
+    """Every row group as a fragment of its own."""
+    with suppress(pa.ArrowException, OSError, ValueError):
+        return [group for one in data.get_fragments() for group in one.split_by_row_group()]
+    raise InvalidInput(_DAMAGED)
 
 
 def _pieces(data: ds.Dataset, names: list[str], rows: int, skip: int) -> Iterator[pa.RecordBatch]:
@@ -78,16 +112,16 @@ def _guarded(data: ds.Dataset, names: list[str], rows: int) -> Iterator[pa.Recor
     raise InvalidInput(_DAMAGED)
 
 
-def open_dataset(data: ds.Dataset, schema: Schema) -> DatasetSource:
+def open_dataset(data: ds.Dataset, schema: Schema, address: str = "") -> DatasetSource:
     """Check names, types and, where it is public, the number of rows."""
     rule = "item sets are read from tables and files; give a pyarrow table"
     require(schema.items is None, f"data of type {type(data).__name__}: {rule}")
     types = {item.name: item.type for item in data.schema}
     schema = match_columns(schema, types, data.schema.names, "data")
     if not schema.neighbours.rows_are_public:
-        return DatasetSource(data, schema)
+        return DatasetSource(data, schema, address=address)
     rows = None
     with suppress(pa.ArrowException, OSError, ValueError):
         rows = data.count_rows()
     require(rows is not None, _DAMAGED)
-    return DatasetSource(data, schema, require_rows(schema, rows or 0))
+    return DatasetSource(data, schema, require_rows(schema, rows or 0), address)

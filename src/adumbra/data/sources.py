@@ -103,7 +103,7 @@ def open_source(data: object, schema: Schema) -> Source:
 
 def _opened(data: object, schema: Schema) -> Source:
     """The rows as they are."""
-    found = locate(data)
+    found, address = locate(data), ""
     if found.kind == "sql" or type(data).__name__ == "SqlQuery":
         from adumbra.data.sql import open_sql, query_of  # noqa: PLC0415
 
@@ -113,7 +113,7 @@ def _opened(data: object, schema: Schema) -> Source:
     if found.kind == "store":
         from adumbra.data.stores import dataset_of  # noqa: PLC0415
 
-        data = dataset_of(data)
+        data, address = dataset_of(data), str(data)
     if found.paths:
         return _open_files(found, schema)
     from adumbra.data import arrays  # noqa: PLC0415  (each kind of data loads only what it needs)
@@ -125,7 +125,7 @@ def _opened(data: object, schema: Schema) -> Source:
     if is_dataset(data):
         from adumbra.data.datasets import open_dataset  # noqa: PLC0415
 
-        return open_dataset(data, schema)
+        return open_dataset(data, schema, address)
     if has_arrow(data):
         return arrays.open_arrow(data, schema)
     raise InvalidInput(f"data of type {type(data).__name__}: cannot be read; {_READABLE}")

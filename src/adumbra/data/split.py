@@ -1,22 +1,25 @@
 """Divide a source among processes: ranges of its rows that each reads by itself.
 
 A range names files, a schema and row numbers, so it can be sent; no row is in it. Ranges begin where row
-groups do, as far as whole blocks allow, for a group is decoded from its first row on. How many there are
-is asked for by the caller, never a function of the data: ranges may be empty.
+groups do, as far as whole blocks allow, for a group is decoded from its first row on; those of CSV text
+begin where a first pass saw records begin. How many there are is asked for by the caller, never a
+function of the data: ranges may be empty.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from adumbra.data.batch import SetBatch
+from adumbra.data.csv import CsvSource, Marks, csv_pieces, file_marks
 from adumbra.data.files import MEMORY_PIN, PieceSource, pin_files, rechunk
 from adumbra.data.parquet import ParquetSource, group_rows, parquet_pieces
 from adumbra.data.sets import ParquetReader, SetSource
@@ -24,7 +27,12 @@ from adumbra.data.sources import SeenRows, Source, WatchedSource
 from adumbra.errors import Unsupported
 from adumbra.schema.schema import Schema
 
-WORKS = "write Parquet files that every worker reads by the same path, or use the local engine"
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
+    from adumbra.data.datasets import DatasetSource
+
+WORKS = "write Parquet or CSV files that every worker reads by one path, or use the local engine"
 Words = NDArray[np.uint64]
 
 
@@ -60,7 +68,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowRange:
-    """Rows `start` to `stop` of Parquet files of which the first begins at row `offset`."""
+    """Rows `start` to `stop` of files of which the first is read from row `offset` on."""
 
     paths: tuple[Path, ...]
     offset: int = field(repr=False)
@@ -99,6 +107,79 @@ class TableRange(PieceSource):
     def pin(self) -> str:
         """Of the files of this range."""
         return self.rows.pin()
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRange(PieceSource):
+    """A range of CSV files; a record begins at byte `byte` of the first of them."""
+
+    schema: Schema
+    rows: RowRange
+    byte: int = field(repr=False)
+
+    def public_rows(self) -> int | None:
+        """Nobody asks a range."""
+        return None
+
+    def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are read
+        """The declared columns from global row `start` on."""
+        held = self.rows
+        return csv_pieces(held.paths, self.schema, self.schema.names, start - held.offset, self.byte)
+
+    def _blocks(
+        self, rows: int, start: int, stop: int | None
+    ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+        """Blocks of the whole range, numbered as in the whole table."""
+        require_whole(start, stop)
+        held = self.rows
+        return rechunk(self.pieces(rows, held.start), rows, held.start, held.stop - held.start)
+
+    def pin(self) -> str:
+        """Of the files of this range."""
+        return self.rows.pin()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRange(PieceSource):
+    """A range of Parquet files in an object store; whoever reads it opens that with its own settings."""
+
+    schema: Schema
+    address: str = field(repr=False)
+    files: tuple[str, ...]
+    types: pa.Schema = field(repr=False)  # of all files
+    offset: int = field(repr=False)  # the first row of the first file
+    start: int = field(repr=False)
+    stop: int = field(repr=False)
+
+    def public_rows(self) -> int | None:
+        """Nobody asks a range."""
+        return None
+
+    def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:
+        """The declared columns from global row `start` on."""
+        from adumbra.data.datasets import pieces_from  # noqa: PLC0415  (only stores need it)
+
+        if not self.files:
+            return iter(())
+        return pieces_from(self._opened(), list(self.schema.names), rows, start - self.offset)
+
+    def _blocks(
+        self, rows: int, start: int, stop: int | None
+    ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+        """Blocks of the whole range, numbered as in the whole table."""
+        require_whole(start, stop)
+        return rechunk(self.pieces(rows, self.start), rows, self.start, self.stop - self.start)
+
+    def pin(self) -> str:
+        """Of the files of this range, as the store tells them."""
+        from adumbra.data.datasets import pin_dataset  # noqa: PLC0415
+
+        return pin_dataset(self._opened()) if self.files else pin_files(())
+
+    def _opened(self) -> "Dataset":
+        from adumbra.data.stores import files_of  # noqa: PLC0415
+
+        return files_of(self.address, self.files, self.types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +240,12 @@ def split(source: Source, rows: int, count: int, shares: int) -> Split:
             for one in ranges
         )
         return Split(tuple(parts), _spans(ranges))
+    if isinstance(source, CsvSource):
+        texts = list(_csv_ranges(source, rows, count, shares))
+        return Split(tuple(texts), _spans([one.rows for one in texts]))
+    if getattr(source, "address", ""):
+        stored = list(_store_ranges(cast("DatasetSource", source), rows, count, shares))
+        return Split(tuple(stored), tuple((one.start, one.stop) for one in stored))
     raise Unsupported(f"engine=dask: {_what(source)} cannot be divided among workers; {WORKS}")
 
 
@@ -188,9 +275,9 @@ def _what(source: Source) -> str:
     """A source in words."""
     if source.schema.person is not None:
         return "rows of persons (their bound is kept by one process)"
-    if source.pin() == MEMORY_PIN:
+    if source.pin() == MEMORY_PIN or hasattr(source, "address"):
         return "data in memory"
-    return "a file that is not Parquet"
+    return "a file that is neither Parquet nor CSV"
 
 
 def _ranges(
@@ -198,14 +285,64 @@ def _ranges(
 ) -> Iterator[RowRange]:
     """The ranges, each with the files that it reads."""
     groups = _groups(paths, pin_files(paths))
+    for start, stop, first, last, offset in _spread(groups, most, rows, count, shares):
+        yield RowRange(paths=paths[first:last], offset=offset, start=start, stop=stop)
+
+
+def _spread(
+    groups: Sequence[Sequence[int]], most: int, rows: int, count: int, shares: int
+) -> Iterator[tuple[int, int, int, int, int]]:
+    """Of every range: first row, end, first file, end of files, and the row that begins the first."""
     files = [0, *accumulate(sum(sizes) for sizes in groups)]
     total = min(files[-1], most)
     starts = [0, *accumulate(size for sizes in groups for size in sizes)]
     for start, stop in pairwise(cuts(starts, total, rows, count, shares)):
-        first = next((i for i in range(len(paths)) if files[i + 1] > start), len(paths))
-        last = next((i for i in range(first, len(paths)) if files[i] >= stop), len(paths))
-        named = paths[first:last] if stop > start else ()
-        yield RowRange(paths=named, offset=files[first], start=start, stop=stop)
+        first = next((i for i in range(len(groups)) if files[i + 1] > start), len(groups))
+        last = next((i for i in range(first, len(groups)) if files[i] >= stop), len(groups))
+        yield start, stop, first, last if stop > start else first, files[first]
+
+
+def _store_ranges(source: "DatasetSource", rows: int, count: int, shares: int) -> Iterator[StoreRange]:
+    """The ranges of a dataset that was opened by its address."""
+    from adumbra.data.datasets import row_groups  # noqa: PLC0415
+
+    data, schema = source.data, source.schema
+    for start, stop, first, last, offset in _spread(
+        row_groups(data), schema.max_rows, rows, count, shares
+    ):
+        yield StoreRange(
+            schema=schema,
+            address=source.address,
+            files=tuple(data.files[first:last]),
+            types=data.schema,
+            offset=offset,
+            start=start,
+            stop=stop,
+        )
+
+
+def _csv_ranges(source: CsvSource, rows: int, count: int, shares: int) -> Iterator[CsvRange]:
+    """The ranges, each from the last mark before its first row on."""
+    paths, schema = source.paths, source.schema
+    marks = _marks(paths, schema, pin_files(paths))
+    files = [0, *accumulate(one.count for one in marks)]
+    known = [  # of every mark, in row order: its row, its file and its byte
+        (files[at] + row, at, byte)
+        for at, one in enumerate(marks)
+        for row, byte in zip(one.rows, one.offsets, strict=True)
+    ]
+    starts, total = [row for row, _, _ in known], min(files[-1], schema.max_rows)
+    for start, stop in pairwise(cuts(starts, total, rows, count, shares)):
+        first, at, byte = known[bisect_right(starts, start) - 1]
+        last = next((i for i in range(at, len(paths)) if files[i] >= stop), len(paths))
+        named = paths[at:last] if stop > start else ()
+        yield CsvRange(schema, RowRange(paths=named, offset=first, start=start, stop=stop), byte)
+
+
+@lru_cache(maxsize=2)
+def _marks(paths: tuple[Path, ...], schema: Schema, pin: str) -> tuple[Marks, ...]:  # noqa: ARG001 - the key
+    """Where records begin in every file: one pass that every other asks for."""
+    return tuple(file_marks(path, schema) for path in paths)
 
 
 @lru_cache(maxsize=2)

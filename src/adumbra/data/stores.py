@@ -4,6 +4,7 @@ fsspec opens the store, with its own settings for who we are; Arrow reads the fi
 order of their names, on every pass. Other formats store no types, so they are copied here first.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,14 @@ def dataset_of(data: object) -> Any:  # noqa: ANN401  (the dataset of an address
     return _opened(str(data)) if is_store(data) else data
 
 
-def _opened(address: str) -> ds.Dataset:
+def files_of(address: str, names: Sequence[str], schema: pa.Schema) -> ds.Dataset:
+    """Some files below an address, in this order, as a dataset of these types: the share of a worker."""
+    return _opened(address, names, schema)
+
+
+def _opened(
+    address: str, names: Sequence[str] | None = None, schema: pa.Schema | None = None
+) -> ds.Dataset:
     """The Parquet files below an address; what a store says of a fault may hold a key: ours stands."""
     try:
         import fsspec  # noqa: PLC0415  (an extra)
@@ -32,11 +40,10 @@ def _opened(address: str) -> ds.Dataset:
     kind, found, dataset = "", [], None
     try:
         system, path = fsspec.core.url_to_fs(address)
-        listed = [path] if system.isfile(path) else sorted(system.find(path))
-        found = [one for one in listed if _is_visible(one, path)]
+        found = _found(system, path) if names is None else list(names)
         if found and all(one.lower().endswith(_SUFFIXES) for one in found):
             wrapped = pafs.PyFileSystem(pafs.FSSpecHandler(system))
-            dataset = ds.dataset(found, filesystem=wrapped, format="parquet")
+            dataset = ds.dataset(found, schema=schema, filesystem=wrapped, format="parquet")
     except (pa.ArrowException, Exception) as error:  # noqa: BLE001  (stores raise what they like)
         kind = type(error).__name__
     remedy = "check the address and what the store asks for"
@@ -44,6 +51,12 @@ def _opened(address: str) -> ds.Dataset:
     rule = "the store holds other files than Parquet there" if found else "the store holds no file there"
     require(dataset is not None, f"data: {rule}; give Parquet files, or copy them here")
     return dataset
+
+
+def _found(system: Any, path: str) -> list[str]:  # noqa: ANN401  (fsspec has no types)
+    """The files at a path of a store, sorted."""
+    listed = [path] if system.isfile(path) else sorted(system.find(path))
+    return [one for one in listed if _is_visible(one, path)]
 
 
 def _is_visible(path: str, folder: str) -> bool:

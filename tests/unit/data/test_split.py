@@ -5,14 +5,16 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adumbra.data.datasets import row_groups
 from adumbra.data.sources import KeptSource, WatchedSource, open_source
 from adumbra.data.split import cuts, split
-from adumbra.errors import Unsupported
+from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.topk.zone import ZoneSource
 from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.relations import Neighbours, Unit
@@ -126,19 +128,53 @@ def test_a_range_ends_where_the_schema_allows_no_more_rows(tmp_path):
 
 
 def test_what_cannot_be_divided_is_refused_with_what_works(tmp_path):
-    csv = tmp_path / "rows.csv"
-    csv.write_text("x0,x1,x2\n1,2,3\n")
+    json = tmp_path / "rows.jsonl"
+    json.write_text('{"x0": 1, "x1": 2, "x2": 3}\n')
     lines = tmp_path / "rows.dat"
     lines.write_text("1 2\n")
-    declared = replace(SCHEMA, header=True)
     relation, spec = Neighbours.ADD_REMOVE_PERSON, PersonSpec(column="id", max_rows=2)
     persons = replace(SCHEMA, unit=Unit.PERSON, neighbours=relation, person=spec)
     frame = pa.table({**{name: [0.0] for name in SCHEMA.names}, "id": ["a"]})
     for data, schema, words in (
-        (csv, declared, "a file that is not Parquet"),
-        (lines, SETS, "a file that is not Parquet"),
+        (json, SCHEMA, "a file that is neither Parquet nor CSV"),
+        (lines, SETS, "a file that is neither Parquet nor CSV"),
         (np.zeros((2, 3)), SCHEMA, "data in memory"),
         (frame, persons, "rows of persons"),
     ):
         with pytest.raises(Unsupported, match=f"engine=dask: {words}.* cannot be divided.*Parquet"):
             split(WatchedSource(open_source(data, schema)), 1, 1, 1)
+
+
+@pytest.mark.parametrize("relation", [Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE])
+def test_ranges_of_a_store_are_its_rows_each_once(tmp_path, relation):
+    address = f"file://{table_files(tmp_path)}"
+    source = open_source(address, replace(SCHEMA, neighbours=relation))
+    whole = rows_of(source, 8)
+    assert len(whole) == sum(LENGTHS)
+    for rows, count, shares in ((1, 1, 1), (1, 7, 2), (8, 5, 2), (64, 3, 3), (512, 4, 2)):
+        found = split(KeptSource(source), rows, count, shares)
+        assert [row for part in found.parts for row in rows_of(part, 8)] == whole
+        assert [part.public_rows() for part in found.parts] == [None] * count
+        assert all(len(part.pin()) == 64 for part in found.parts)
+        assert all(address not in repr(part) for part in found.parts)
+    before = [part.pin() for part in found.parts]
+    pq.write_table(pq.read_table(tmp_path / "0.parquet"), tmp_path / "0.parquet")
+    assert [part.pin() for part in found.parts] != before
+
+
+def test_a_store_that_is_lost_is_refused_without_its_words(tmp_path):
+    source = open_source(f"file://{table_files(tmp_path)}", SCHEMA)
+    (part,) = split(source, 1, 1, 1).parts
+    (tmp_path / "1.parquet").write_bytes(b"SECRET")
+    rule = "data: the dataset cannot be read; check that its files are whole"
+    with pytest.raises(InvalidInput, match=rule) as told:
+        rows_of(part, 8)
+    assert "SECRET" not in str(told.value)
+    with pytest.raises(InvalidInput, match=rule):
+        row_groups(ds.dataset([tmp_path / "1.parquet"], schema=source.data.schema, format="parquet"))
+
+
+def test_a_dataset_without_an_address_stays_with_one_process(tmp_path):
+    data = ds.dataset(table_files(tmp_path), format="parquet")
+    with pytest.raises(Unsupported, match="data in memory cannot be divided"):
+        split(open_source(data, SCHEMA), 1, 2, 2)
