@@ -1,7 +1,8 @@
 """Intervals cover the truth as often as they say: noise on fixed exact cells, every kind of answer.
 
-Each limit is a binomial quantile at 1e-11; 14 answers from counts under two laws and 10 from sums at two
-scales, with at most two sides, make 96 of them: a false alarm has a chance below 1e-9.
+Each limit is a binomial quantile at 1e-11; 14 answers from counts under two laws, by class alone and
+with counts over all classes, and 10 from sums at two scales, with at most two sides, make 152 of them: a
+false alarm has a chance below 2e-9.
 Noise that is taken for 0.75 of itself covers about 0.86 and is caught in every answer (last tests): an
 answer with chance 0.9998 in 1,000 draws. Noise taken for 1.5 of itself covers 0.997 and is caught
 with chance 0.999; under Laplace noise, whose bound is 0.97, coverage of 0.9985 with chance 0.56.
@@ -73,14 +74,17 @@ def exact():
     return ExactCells(mixed_table(4000), mixed_schema(), numbers="bins")
 
 
-def covered(exact, law, asked, wrong=1.0):
+def covered(exact, law, asked, wrong=1.0, second=None):
     """How many of the draws cover the truth, of every answer that is asked for."""
     rng = np.random.default_rng(7)
     hits = dict.fromkeys(asked, 0)
     for _ in range(DRAWS):
-        view = exact.answers(SIGMA, rng, law)
+        view = exact.answers(SIGMA, rng, law, second)
         if wrong != 1.0:
             object.__setattr__(view, "sigma", SIGMA * wrong)
+            for joint in view.joint.values():
+                object.__setattr__(joint, "sigma", joint.sigma * wrong)
+                object.__setattr__(joint, "shared", joint.shared * wrong**2)
             object.__setattr__(view.classes, "sigma", view.classes.sigma * wrong)
         for name, (question, truth) in asked.items():
             low, high = question(view).interval
@@ -88,9 +92,10 @@ def covered(exact, law, asked, wrong=1.0):
     return hits
 
 
+@pytest.mark.parametrize("second", [None, 0.7 * SIGMA])
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
-def test_intervals_hold_their_level(exact, law, record_property):
-    hits = covered(exact, law, {**EXACT, **OPEN})
+def test_intervals_hold_their_level(exact, law, second, record_property):
+    hits = covered(exact, law, {**EXACT, **OPEN}, second=second)
     least = binom.ppf(ALARM, DRAWS, 0.95)
     most = binom.isf(ALARM, DRAWS, 0.97 if law == "laplace" else 0.95)
     for name, count in hits.items():
@@ -100,8 +105,9 @@ def test_intervals_hold_their_level(exact, law, record_property):
     record_property("figure", f"{law}: coverage {min(hits.values()) / DRAWS:.3f} at least")
 
 
-def test_noise_taken_for_less_than_it_is_would_be_caught(exact):
-    hits, least = covered(exact, "gaussian", EXACT, wrong=0.75), binom.ppf(ALARM, DRAWS, 0.95)
+@pytest.mark.parametrize("second", [None, 0.7 * SIGMA])
+def test_noise_taken_for_less_than_it_is_would_be_caught(exact, second):
+    hits, least = covered(exact, "gaussian", EXACT, 0.75, second), binom.ppf(ALARM, DRAWS, 0.95)
     assert [name for name in hits if hits[name] >= least] == []
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from adumbra.answers.reading import assemble, split
+from adumbra.answers.reading import Pooled, assemble, split
 from adumbra.answers.reading_moments import COUNTS, PRODUCTS, SQUARES, TOTALS, assemble_moments
 from adumbra.data.sources import open_source
 from adumbra.mechanisms.lda import LDAConfig
@@ -19,7 +19,7 @@ class ExactCells:
 
     def __init__(self, data, schema, **options):
         source = open_source(data, schema)
-        self.settled = settled_on(source, MomentsConfig(epsilon=1.0, **options))
+        self.settled = settled_on(source, MomentsConfig(epsilon=8.0, **options))
         self.schema, self.design = self.settled.schema, self.settled.parts.design
         label = self.design.label
         lower = self.schema.columns[label].limits[0] if label is not None else 0.0
@@ -27,16 +27,28 @@ class ExactCells:
         places = cell_block(batch, self.design, lower).places
         self.counts = np.bincount(places, minlength=sum(self.design.cells)).astype(float)
 
-    def answers(self, sigma, rng=None, law="gaussian"):
-        """Answers from noisy counts; without a generator the noise is stated but not added."""
-        counts = self.counts
-        if rng is not None and law == "laplace":
-            counts = counts + rng.laplace(0.0, sigma / math.sqrt(2.0), len(counts))
-        elif rng is not None:
-            counts = counts + rng.normal(0.0, sigma, len(counts))
+    def answers(self, sigma, rng=None, law="gaussian", second=None):
+        """Answers from noisy counts; without a generator the noise is stated but not added.
+
+        With `second`, there are counts over all classes of that noise, too.
+        """
         columns = list(self.design.columns)
-        tables = split(counts, columns, self.design.label, self.design.classes)
-        return assemble(self.schema, columns, tables, (sigma, law == "laplace"))
+        exact = split(self.counts, columns, self.design.label, self.design.classes)
+        tables = [noisy(table, sigma, rng, law) for table in exact]
+        pooled = Pooled()
+        if second is not None:
+            sums = [t.sum(axis=0) for t in exact[:-1]] + [exact[-1].ravel()]
+            pooled = Pooled([noisy(one, second, rng, law) for one in sums], second)
+        return assemble(self.schema, columns, tables, (sigma, law == "laplace"), pooled)
+
+
+def noisy(counts, sigma, rng, law):
+    """Counts with noise of this law and standard deviation; without a generator, as they are."""
+    if rng is None:
+        return counts
+    if law == "laplace":
+        return counts + rng.laplace(0.0, sigma / math.sqrt(2.0), counts.shape)
+    return counts + rng.normal(0.0, sigma, counts.shape)
 
 
 class ExactSums:

@@ -46,12 +46,31 @@ class Cells:
     among: Array
 
 
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The counts of one column by class, made to agree with those over all classes (least squares).
+
+    In each cell the noise of two classes has the covariance `shared`; without a histogram over all
+    classes there is none.
+    """
+
+    counts: Array = field(repr=False)  # classes x cells
+    sigma: float
+    shared: float = 0.0
+
+    def within(self, marks: Array) -> tuple[Array, float]:
+        """The counts of all marked classes together, and the standard deviation of a cell."""
+        count = float(marks.sum())
+        return marks @ self.counts, math.sqrt(self.sigma**2 * count + self.shared * count**2)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistogramAnswers:
     """All released histograms of one release, and the noise of their cells."""
 
     columns: Mapping[str, ColumnCells] = field(repr=False)
     tables: Mapping[str, Array] = field(repr=False)  # classes x cells, or 1 x cells; not the label's
+    joint: Mapping[str, Joint] = field(repr=False)  # the same with the histograms over all classes
     label: str | None
     sigma: float
     is_laplace: bool
@@ -109,7 +128,7 @@ class HistogramAnswers:
             raise Unsupported(f"{shown(one)} and {shown(other)}: {NOT_TOGETHER}; {LABEL_REMEDY}")
         cells = both[1] if one == self.label else both[0]
         table = self._by_class(cells)
-        row, every, answers = self._whole(table), np.ones(table.size), {}
+        row, every, answers = self._classes_row(cells), np.ones(table.size), {}
         for code, level in enumerate(self._class_names()):
             for place, cell in enumerate(cells.cell_names()):
                 names = (f"{self.label}={level}", cell)
@@ -210,43 +229,55 @@ class HistogramAnswers:
         if not others or not _of(self.label, where):
             row = self._row(cells, _of(self.label, given) if others else ())
             return Cells(cells, row, marks, among)
-        table, classes = self._by_class(cells), self.column(str(self.label))
+        row, classes = self._classes_row(cells), self.column(str(self.label))
         codes = classes.mark(_of(self.label, (*where, *given))).inner
         weights = Marked(*(np.outer(codes, part).ravel() for part in marks.parts))
         whole = np.outer(exact_cells(classes, _of(self.label, given)), among).ravel()
-        return Cells(cells, self._whole(table), weights, whole)
+        return Cells(cells, row, weights, whole)
 
     def _row(self, cells: ColumnCells, on_label: Conditions) -> CellRow:
         """The cells of a column over all rows, or in the classes that conditions on the label name."""
         if cells.name == self.label and self.classes is not None:
             return self.classes
         if not on_label or self.classes is None:
-            table = self.tables[cells.name]
-            return self._whole(table.sum(axis=0), math.sqrt(len(table)))
+            joint = self.joint[cells.name]
+            counts, sigma = joint.within(np.ones(len(joint.counts)))
+            return CellRow(
+                counts=counts,
+                sigma=sigma,
+                size=self.size,
+                size_variance=self.size_variance,
+                is_laplace=self.is_laplace,
+            )
         marks = exact_cells(self.column(str(self.label)), on_label)
-        return self._class_row(cells, marks)
+        self._by_class(cells)
+        return self._class_row(self.joint[cells.name], marks)
 
-    def _class_row(self, cells: ColumnCells, marks: Array) -> CellRow:
+    def _class_row(self, joint: Joint, marks: Array) -> CellRow:
         """The cells of a column in the classes that are marked."""
-        table = self._by_class(cells)
         assert self.classes is not None  # noqa: S101 - `_by_class` refuses without a label
         size, noise = self.classes.total(marks)
+        counts, sigma = joint.within(marks)
         return CellRow(
-            counts=marks @ table,
-            sigma=self.sigma * math.sqrt(float(marks.sum())),
+            counts=counts,
+            sigma=sigma,
             size=size,
             size_variance=noise**2,
             is_laplace=self.is_laplace,
         )
 
-    def _whole(self, counts: Array, factor: float = 1.0) -> CellRow:
-        """Cells that hold every row once."""
+    def _classes_row(self, cells: ColumnCells) -> CellRow:
+        """The cells of a column in every class, one class behind the other; they hold every row once."""
+        self._by_class(cells)
+        joint = self.joint[cells.name]
         return CellRow(
-            counts=counts.ravel(),
-            sigma=self.sigma * factor,
+            counts=joint.counts.ravel(),
+            sigma=joint.sigma,
             size=self.size,
             size_variance=self.size_variance,
             is_laplace=self.is_laplace,
+            layers=len(joint.counts),
+            shared=joint.shared,
         )
 
     def _by_class(self, cells: ColumnCells) -> Array:
@@ -274,7 +305,10 @@ class HistogramAnswers:
         """A mean (or share) of one class less that of another."""
         assert self.classes is not None  # noqa: S101 - `compare` refuses without a label
         count = len(self.classes.counts)
-        rows = [self._class_row(cells, np.eye(count)[code]) for code in codes]
+        # As they were counted by class: a second histogram would tie the noise of two classes together
+        # and say nothing of their difference.
+        own = Joint(self._by_class(cells), self.sigma)
+        rows = [self._class_row(own, np.eye(count)[code]) for code in codes]
         shared = (self.classes.size_variance / count - self.classes.sigma**2) / count
         kept = cells.present > 0
         span = float(weights.outer[kept].max() - weights.inner[kept].min())

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from adumbra.answers.columns import ColumnCells, cells_of, class_cells
-from adumbra.answers.histograms import HistogramAnswers
+from adumbra.answers.histograms import HistogramAnswers, Joint
 from adumbra.answers.rows import CellRow
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import Array
@@ -21,10 +21,11 @@ from adumbra.postprocess.moments.design import (
     features_of,
     label_of,
 )
+from adumbra.postprocess.moments.laws import CellNoise, with_pooled
 from adumbra.release.artifact import Release
 from adumbra.schema.schema import Schema
 
-MARGINALS = "marginals"
+MARGINALS, ONE_WAY = "marginals", "one_way"
 DECLARED = "columns"  # a fact of the card
 
 
@@ -38,11 +39,21 @@ def read_histograms(*releases: Release) -> HistogramAnswers:
         all(layout == same[0] for layout in same),
         "combine: the releases count numbers in different cells; ask each of them",
     )
-    weights = precisions([part.sigma for part in parts])
-    counts = sum((w * part.counts for w, part in zip(weights, parts, strict=True)), np.zeros(()))
-    sigma = sum(part.sigma**-2 for part in parts) ** -0.5
-    tables = split(np.asarray(counts), columns, label, classes)
-    return assemble(schema, columns, tables, (sigma, any(part.is_laplace for part in parts)))
+    counts, sigma = _averaged([(part.counts, part.sigma) for part in parts])
+    tables = split(counts, columns, label, classes)
+    pooled, found = Pooled(), [part.pooled for part in parts if part.pooled is not None]
+    if found:
+        counts, second = _averaged(found)
+        pooled = Pooled(_split(counts, [f.counted for f in columns] + [classes], ONE_WAY), second)
+    is_laplace = any(part.is_laplace for part in parts)
+    return assemble(schema, columns, tables, (sigma, is_laplace), pooled)
+
+
+def _averaged(released: Sequence[tuple[Array, float]]) -> tuple[Array, float]:
+    """Counts of the same cells by precision, and their standard deviation."""
+    weights = precisions([sigma for _, sigma in released])
+    parts = [weight * counts for weight, (counts, _) in zip(weights, released, strict=True)]
+    return np.asarray(sum(parts, np.zeros(()))), sum(sigma**-2 for _, sigma in released) ** -0.5
 
 
 def counted_schema(release: Release) -> Schema:
@@ -66,6 +77,15 @@ class Counts:
     layout: tuple[object, object]
     sigma: float
     is_laplace: bool
+    pooled: tuple[Array, float] | None  # counts over all classes, and their standard deviation
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """The histograms of all columns over all classes, the label's own last; or none at all."""
+
+    histograms: list[Array] = field(default_factory=list, repr=False)
+    sigma: float = math.inf
 
 
 def _counts(release: Release) -> Counts:
@@ -79,12 +99,17 @@ def _counts(release: Release) -> Counts:
     layout = (facts[NUMBERS], facts[NUMBER_CELLS])
     features = features_of(schema, label, is_binned=layout[0] == BINS, parts=int(layout[1]))
     sigma, is_laplace = noise_of(release.card)
+    pooled = None
+    if ONE_WAY in release.arrays:
+        second, _ = noise_of(release.card, ONE_WAY)
+        pooled = (np.asarray(release.arrays[ONE_WAY], np.float64), second)
     return Counts(
         counts=np.asarray(release.arrays[MARGINALS], np.float64),
         columns=[feature for feature in features if not feature.is_flag],
         layout=layout,
         sigma=sigma,
         is_laplace=is_laplace,
+        pooled=pooled,
     )
 
 
@@ -92,15 +117,21 @@ def split(counts: Array, columns: list[Feature], label: int | None, classes: int
     """Each histogram as classes x cells; the label's own is the last, if there is one."""
     shapes = [(classes if feature.is_levels else 1, feature.counted) for feature in columns]
     shapes += [(classes, 1)] if label is not None else []
-    sizes = [rows * cells for rows, cells in shapes]
-    require(len(counts) == sum(sizes), f"{MARGINALS}: does not fit the card's schema; is it damaged?")
-    pieces = np.split(counts, np.cumsum(sizes)[:-1])
+    pieces = _split(counts, [rows * cells for rows, cells in shapes], MARGINALS)
     return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
-def noise_of(card: dict[str, Any]) -> tuple[float, bool]:
+def _split(counts: Array, sizes: Sequence[int], name: str) -> list[Array]:
+    """One array per histogram."""
+    require(len(counts) == sum(sizes), f"{name}: does not fit the card's schema; is it damaged?")
+    return np.split(counts, np.cumsum(sizes)[:-1])
+
+
+def noise_of(card: dict[str, Any], purpose: str = MARGINALS) -> tuple[float, bool]:
     """The standard deviation of a cell, rounding included, and whether its law is Laplace."""
-    (line,) = [line for line in card["mechanisms"] if line["purpose"] == MARGINALS]
+    lines = [line for line in card["mechanisms"] if line["purpose"] == purpose]
+    require(len(lines) == 1, f"{purpose}: the card does not say its noise; is it damaged?")
+    (line,) = lines
     is_laplace = line["distribution"] == "laplace"
     if is_laplace:
         return float(line["scale"]) * math.sqrt(2.0), True
@@ -108,10 +139,16 @@ def noise_of(card: dict[str, Any]) -> tuple[float, bool]:
 
 
 def assemble(
-    schema: Schema, columns: list[Feature], tables: list[Array], noise: tuple[float, bool]
+    schema: Schema,
+    columns: list[Feature],
+    tables: list[Array],
+    noise: tuple[float, bool],
+    pooled: Pooled | None = None,
 ) -> HistogramAnswers:
     """Histograms by name, with the rows of the table and of each class from all of them."""
     sigma, is_laplace = noise
+    second = pooled or Pooled()
+    others = [counts[None] for counts in second.histograms]
     index, _ = label_of(schema)
     declared = schema.columns if schema.items is None else ()
     named: dict[str, ColumnCells] = {}
@@ -119,12 +156,14 @@ def assemble(
         named[feature.name] = cells_of(feature, declared[feature.index] if declared else None, place)
     size, size_variance = float(schema.rows or 0), 0.0
     if schema.rows is None:
-        size, size_variance = _total(tables, sigma)
+        size, size_variance = _total([(tables, sigma), (others, second.sigma)])
     label = None if index is None else schema.columns[index]
     classes = None
     if label is not None:
         named[label.name] = class_cells(label, len(columns))
-        counts, variance = _joined([t for t in tables if len(t) > 1 or t is tables[-1]], sigma)
+        told = [(t, sigma) for t in tables if len(t) > 1 or t is tables[-1]]
+        told += [(counts.T, second.sigma) for counts in others[-1:]]
+        counts, variance = _joined(told)
         classes = CellRow(
             counts=counts,
             sigma=math.sqrt(variance),
@@ -135,6 +174,7 @@ def assemble(
     return HistogramAnswers(
         columns=named,
         tables={feature.name: table for feature, table in zip(columns, tables, strict=False)},
+        joint=_joint(columns, tables, sigma, second),
         label=None if label is None else label.name,
         sigma=sigma,
         is_laplace=is_laplace,
@@ -144,15 +184,34 @@ def assemble(
     )
 
 
-def _total(tables: list[Array], sigma: float) -> tuple[float, float]:
+def _joint(
+    columns: list[Feature], tables: list[Array], sigma: float, pooled: Pooled
+) -> dict[str, Joint]:
+    """Both counts of each column, taken together by least squares.
+
+    Of K classes with variance s^2, and a sum over them that is known with variance v in the end, each
+    keeps s^2 within the classes: two classes share the covariance (v / K - s^2) / K.
+    """
+    found = {}
+    for place, (feature, table) in enumerate(zip(columns, tables, strict=False)):
+        classes = len(table)
+        noise = CellNoise.of_both(sigma, pooled.sigma, classes)
+        both = with_pooled(table, pooled.histograms[place], noise) if pooled.histograms else table
+        shared = (noise.pooled**2 / classes - sigma**2) / classes if pooled.histograms else 0.0
+        found[feature.name] = Joint(both.reshape(table.shape), sigma, shared)
+    return found
+
+
+def _total(released: Sequence[tuple[list[Array], float]]) -> tuple[float, float]:
     """The number of rows: the total of each histogram, by precision."""
-    weights = np.array([1.0 / table.size for table in tables])
-    totals = np.array([table.sum() for table in tables])
-    return max(float(weights @ totals / weights.sum()), 1.0), sigma**2 / float(weights.sum())
+    kept = [(table, sigma) for tables, sigma in released for table in tables]
+    weights = np.array([1.0 / (table.size * sigma**2) for table, sigma in kept])
+    totals = np.array([table.sum() for table, _ in kept])
+    return max(float(weights @ totals / weights.sum()), 1.0), 1.0 / float(weights.sum())
 
 
-def _joined(tables: list[Array], sigma: float) -> tuple[Array, float]:
+def _joined(released: Sequence[tuple[Array, float]]) -> tuple[Array, float]:
     """The rows of each class: the row sums of each histogram by class, by precision."""
-    weights = np.array([1.0 / table.shape[1] for table in tables])
-    sums = np.array([table.sum(axis=1) for table in tables])
-    return np.asarray(weights @ sums / weights.sum()), sigma**2 / float(weights.sum())
+    weights = np.array([1.0 / (table.shape[1] * sigma**2) for table, sigma in released])
+    sums = np.array([table.sum(axis=1) for table, _ in released])
+    return np.asarray(weights @ sums / weights.sum()), 1.0 / float(weights.sum())

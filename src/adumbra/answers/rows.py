@@ -6,7 +6,8 @@ or with an error e_N that meets the cells' noise only through their sum. Moved t
     h' = h + (N - sum h) / m,        R = sum w h' / sum d h'
 
 has, to first order, the error [sum (a_c - mean a) e_c + mean(a) e_N] / D with a = w - R d, D = sum d h'.
-The terms are uncorrelated: the first one does not see the sum of the cells. Derivation:
+The terms are uncorrelated: the first one does not see the sum of the cells. Cells of several classes
+that were made to agree with a histogram over all classes share a covariance, cell by cell. Derivation:
 docs/explanation/answers.md.
 """
 
@@ -25,10 +26,12 @@ class CellRow:
     """The released cells of one column, over all rows or in one class."""
 
     counts: Array = field(repr=False)
-    sigma: float  # standard deviation of a cell
+    sigma: float  # standard deviation of a cell, but for what it shares
     size: float  # rows: public, or estimated
     size_variance: float  # 0 where the number of rows is public
     is_laplace: bool
+    layers: int = 1  # counts are of so many classes, one behind the other ...
+    shared: float = 0.0  # ... whose noise has this covariance in each cell, added to sigma^2
 
     @property
     def moved(self) -> Array:
@@ -66,8 +69,12 @@ class CellRow:
     def _shared(self, one: Array, other: Array) -> Array:
         """The covariance of two sums over the moved cells."""
         means = one.mean(-1), other.mean(-1)
-        inner = ((one - means[0][..., None]) * (other - means[1][..., None])).sum(-1)
-        return np.asarray(self.sigma**2 * inner + means[0] * means[1] * self.size_variance)
+        centred = one - means[0][..., None], other - means[1][..., None]
+        noise = self.sigma**2 * (centred[0] * centred[1]).sum(-1)
+        if self.shared:
+            first, second = (part.reshape(*part.shape[:-1], self.layers, -1).sum(-2) for part in centred)
+            noise = noise + self.shared * (first * second).sum(-1)
+        return np.asarray(noise + means[0] * means[1] * self.size_variance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,30 @@ def test_the_error_of_a_share_is_that_of_its_cells(exact):
     assert answer.std_error == answer.privacy
 
 
+def test_counts_over_all_classes_narrow_what_they_tell_of(exact):
+    """Least squares: s^2 within two classes, and v = 1 / (1 / 2 s^2 + 1 / p^2) for their sum."""
+    alone, both = exact.answers(7.0), exact.answers(7.0, second=5.0)
+    whole, given = read_where("job=x"), read_where("risk=high")
+    v = 1.0 / (1.0 / (2 * 7.0**2) + 1.0 / 5.0**2)
+    share = both.share(whole, (), ASKED)
+    assert share.value == pytest.approx(alone.share(whole, (), ASKED).value)
+    assert share.privacy == pytest.approx(math.sqrt(v * 2.0 / 3.0) / 3000)
+    count = both.count(read_where("smoker=yes"), ASKED)
+    assert count.privacy == pytest.approx(math.sqrt(0.5 / (1 / 7.0**2 + 1 / 5.0**2)))
+    joint = both.count(
+        (*whole, *given), ASKED
+    )  # variance a, of two classes b together, over 2 x 3 cells
+    a, b = 7.0**2 / 2 + v / 4, v / 4 - 7.0**2 / 2
+    centred = np.array([[5, -1, -1], [-1, -1, -1]]) / 6
+    wanted = (a - b) * (centred**2).sum() + b * (centred.sum(axis=0) ** 2).sum()
+    assert joint.privacy == pytest.approx(math.sqrt(wanted))
+    assert joint.privacy < alone.count((*whole, *given), ASKED).privacy
+    assert both.share(whole, given, ASKED).privacy < alone.share(whole, given, ASKED).privacy
+    both_ways = [view.compare("job", "risk", None, ASKED) for view in (alone, both)]
+    for one, other in zip(*(answers.values() for answers in both_ways), strict=True):
+        assert other.value == pytest.approx(one.value)
+
+
 def test_a_population_adds_sampling_error(exact):
     share = exact.answers(7.0).share(read_where("job=x"), (), Asked(population=True))
     p = (FRAME.job == "x").mean()

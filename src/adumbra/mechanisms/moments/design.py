@@ -43,6 +43,9 @@ POOLED_SHARES = (
     0.65,
 )  # of these, for histograms over all classes; the second where pairs are noise
 RADIUS_SHARE = 0.02
+COARSE_CELLS = 16  # of a number that is cut into bins, instead of FINE_CELLS, ...
+LOUD_CELLS = 0.05  # ... where noise alone would make these wrong by more than this (total variation) ...
+ROUGH_SHARE = 0.5  # ... if histograms had this part of the budget
 LEVEL_WEIGHT, NUMBER_WEIGHT = 0.3, math.sqrt(0.5)  # of the class in the Gram, in clip radii ...
 CONSTANT_WEIGHT = 0.1  # ... and of the constant, where there is no class
 CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
@@ -84,7 +87,7 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     levels = sum(c.levels > 2 and not c.is_numeric and i != label for i, c in listed)
     is_binned = levels > 0 and _is_binned(config, columns, numeric, count, few=numeric <= levels)
     is_binned = is_binned if config.numbers == "auto" else config.numbers == "bins"
-    parts = FINE_CELLS if is_binned else _score_cells(config, columns, count)
+    parts = (_bin_cells if is_binned else _score_cells)(config, schema, label, count)
     features = features_of(schema, label, is_binned=is_binned, parts=parts)
     share = config.marginal_share or _histogram_share(
         config, features, count, most=LABELLED_SHARE if label is not None else PLAIN_SHARE
@@ -224,8 +227,26 @@ def _histogram_share(
     return max(share, NARROW_SHARE if len(features) <= MOST_CHOSEN else LEAST_SHARE)
 
 
-def _score_cells(config: MomentsConfig, columns: int, rows: int) -> int:
+def _bin_cells(config: MomentsConfig, schema: Schema, label: int | None, rows: int) -> int:
+    """Equal cells of a number that is cut into bins: narrow ones, unless they would drown.
+
+    Each cell has its own noise, so that many narrow ones have more of it in a wide bin than one wide
+    cell has. They are kept where the noise of a whole histogram (total variation) stays small.
+    """
+    features = features_of(schema, label, is_binned=True, parts=FINE_CELLS)
+    cells = [f.counted for f in features if f.is_levels and f.edges is not None]
+    if not cells:
+        return FINE_CELLS
+    step = math.sqrt(2.0) if Neighbours.REPLACE_ONE in schema.reach.steps else 1.0
+    columns = sum(not f.is_flag for f in features) + 1
+    sigma = step * math.sqrt(columns / ROUGH_SHARE) / rough_mu(config)
+    error = sigma * sum(cells) / len(cells) / (math.sqrt(2.0 * math.pi) * rows)
+    return FINE_CELLS if error <= LOUD_CELLS else COARSE_CELLS
+
+
+def _score_cells(config: MomentsConfig, schema: Schema, label: int | None, rows: int) -> int:
     """Equal cells of a number: more, the less noise a histogram has."""
+    columns = schema.width - (label is not None)
     sigma = math.sqrt(2.0 * (columns + 1) / 0.4) / rough_mu(config)
     return MOST_SCORE_CELLS if MOST_SCORE_CELLS * sigma <= QUIET_CELL * rows else SCORE_CELLS
 

@@ -186,17 +186,20 @@ def _feature(column: Column, index: int, parts: int, is_binned: bool) -> Feature
 def number_edges(lower: float, upper: float, parts: int, *, is_integer: bool, is_fine: bool) -> Array:
     """Cells of a number: its two bounds apart (many columns pile up there), equal widths between.
 
-    Fine cells add powers of two from the lower bound on, where amounts of money crowd. An integer with
-    few values has one cell a value.
+    Fine cells add powers of two from the lower bound on, where amounts of money crowd: half powers if
+    there are FINE_CELLS parts, whole ones if there are fewer. An integer with few values has one cell a
+    value.
     """
     width = upper - lower
     if width <= 0:
         raise InvalidInput(f"lower={lower}, upper={upper}: a number needs lower below upper")
-    if is_integer and width < (128 if is_fine else 2 * parts):
+    is_finest = is_fine and parts >= FINE_CELLS
+    if is_integer and width < (128 if is_finest else 2 * parts):
         return np.arange(lower, upper + 2.0) - 0.5
     inner = lower + width * np.arange(1, parts) / parts
     if is_fine:
-        inner = np.union1d(inner, lower + width * 2.0 ** (-np.arange(1, 21) / 2.0))
+        powers = np.arange(1, 21) / 2.0 if is_finest else np.arange(1.0, 11.0)
+        inner = np.union1d(inner, lower + width * 2.0**-powers)
     if is_integer:
         first, last = np.array([lower - 0.5, lower + 0.5]), np.array([upper - 0.5, upper + 0.5])
         inner = inner[(inner > lower + 1.0) & (inner < upper - 1.0)]

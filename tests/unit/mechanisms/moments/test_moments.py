@@ -429,6 +429,23 @@ def test_every_value_has_its_cell_and_bounds_have_their_own(is_fine, is_integer)
         number_edges(1.0, 1.0, 16, is_integer=False, is_fine=False)
 
 
+def test_narrow_cells_beside_categories_are_for_quiet_histograms():
+    """32 cells and half powers of two, or 16 and whole powers, by public numbers alone."""
+    schema, config = mixed_schema(), MomentsConfig(epsilon=1.0, numbers="bins")
+    loud, quiet = (design(config, with_rows(schema, rows)) for rows in (2_000, 200_000))
+    assert (loud.parts, quiet.parts) == (16, 32)
+    for few, many in zip(loud.columns, quiet.columns, strict=True):
+        assert few.cells <= many.cells
+    assert sum(loud.cells) < 0.6 * sum(quiet.cells)
+    more = replace(config, epsilon=100.0)
+    assert design(more, with_rows(schema, 2_000)).parts == 32
+    coarse = number_edges(0.0, 1024.0, 16, is_integer=False, is_fine=True)
+    assert {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 192.0} <= set(coarse.tolist())
+    assert len(coarse) < len(number_edges(0.0, 1024.0, 32, is_integer=False, is_fine=True))
+    assert len(number_edges(0.0, 99.0, 16, is_integer=True, is_fine=True)) < 30
+    assert len(number_edges(0.0, 30.0, 16, is_integer=True, is_fine=True)) == 32  # one cell a value
+
+
 def test_a_model_is_rebuilt_from_the_released_arrays_alone():
     table, schema = mixed_table(500), mixed_schema()
     config = MomentsConfig(epsilon=3.0, sample_seed=4)
