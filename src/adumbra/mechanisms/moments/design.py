@@ -144,22 +144,27 @@ def _is_coded(decided: Design) -> bool:
 
 def _fits_codes(decided: Design) -> bool:
     """Whether all columns as codes are few enough to be moved."""
-    columns = len(decided.columns) + (decided.label is not None)
-    codes = sum(f.counted for f in decided.columns) + decided.classes
+    columns, codes = _coded(decided)
     return columns * codes <= MOST_REFINED
+
+
+def _coded(decided: Design) -> tuple[int, int]:
+    """Columns that have codes, and the codes of all of them; the class is one of them."""
+    cells = [f.counted for f in decided.columns]
+    cells += [decided.classes] if decided.label is not None else []
+    return len(cells), sum(cells)
 
 
 def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_quiet: bool) -> Design:
     """The design with tables to be chosen and measured, where public numbers say that it pays off."""
-    columns = len(decided.columns) + (decided.label is not None)
+    columns, codes = _coded(decided)
     asked = config.table_share
-    is_fit = _fits_codes(decided) and columns >= 2
-    require(
-        not asked or is_fit,
-        f"table_share={asked}: joint tables need two columns or more, of fewer levels together; "
-        "leave it out, or declare fewer levels",
-    )
-    if asked == 0.0 or not is_fit or (asked is None and not is_quiet):
+    is_fit = _fits_codes(decided)
+    many = f"at most {MOST_REFINED:,} columns x cells, and there are {columns} x {codes}"
+    require(not asked or is_fit, f"table_share={asked}: joint tables need {many}; leave it out")
+    few = f"table_share={asked}: a joint table needs two columns, and there is one; leave it out"
+    require(not asked or columns >= 2, few)
+    if asked == 0.0 or not is_fit or columns < 2 or (asked is None and not is_quiet):
         return decided
     share = asked or TABLE_SHARE
     tables = min(round(TABLES_PER_COLUMN * columns), columns * (columns - 1) // 2)

@@ -17,7 +17,7 @@ from adumbra.postprocess.moments.bayes import evidence, signal
 from adumbra.postprocess.moments.design import Centre, Design, Fineness
 from adumbra.postprocess.moments.laws import Marginals
 from adumbra.postprocess.moments.refine import Triple, pair_tables, refine
-from adumbra.postprocess.moments.tables import CodeColumn, Codes, codes_with
+from adumbra.postprocess.moments.tables import CodeColumn, Codes, class_column, codes_with
 
 Clique = tuple[int, ...]  # columns of one table, ascending
 
@@ -48,8 +48,7 @@ def plain_codes(design: Design, centre: Centre, marginals: Marginals, fineness: 
         flag, levels = flags.get(feature.index, -1), int(cells.max()) + 1
         columns.append(CodeColumn(place=place, flag=flag, levels=levels, cells=cells))
     if design.label is not None:
-        every = np.arange(design.classes)
-        columns.append(CodeColumn(place=-1, flag=-1, levels=len(every), cells=every))
+        columns.append(class_column(design.classes))
     return codes_with(columns)
 
 

@@ -58,6 +58,11 @@ def codes_with(columns: Iterable[CodeColumn]) -> Codes:
     return Codes(columns=made, starts=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64))
 
 
+def class_column(classes: int) -> CodeColumn:
+    """The class as codes: each is a code of its own."""
+    return CodeColumn(place=-1, flag=-1, levels=classes, cells=np.arange(classes))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GramCodes:
     """Codes that are columns of the Gram, and what they are in it."""
@@ -94,8 +99,7 @@ def read_codes(design: Design, centre: Centre, blocks: tuple[Block, ...], shares
         encoded.append(adds)
         tables.append(counts)
     if design.label is not None:
-        every = np.arange(design.classes)
-        columns.append(CodeColumn(place=-1, flag=-1, levels=len(every), cells=every))
+        columns.append(class_column(design.classes))
         encoded.append(np.zeros((design.classes, len(centre.means))))
         tables.append(encoded[-1])
     return GramCodes(codes=codes_with(columns), encoded=np.vstack(encoded), tables=np.vstack(tables))

@@ -463,8 +463,10 @@ def test_which_tables_are_measured_at_all_is_public():
     assert rule(numbers, 20_000, epsilon=1.0) is not None
     assert rule(numbers, 1_000, epsilon=0.5) is None
     assert rule(numbers_schema(70), 10**6, epsilon=1.0) is None  # too many columns
-    with pytest.raises(InvalidInput, match="table_share=0.3: joint tables need two columns"):
+    with pytest.raises(InvalidInput, match="table_share=0.3: joint tables need at most 131,072 columns"):
         rule(numbers_schema(200), 1_000, epsilon=1.0, table_share=0.3)
+    with pytest.raises(InvalidInput, match="table needs two columns, and there is one; leave it out"):
+        rule(numbers_schema(1), 1_000, epsilon=1.0, table_share=0.3)
     with pytest.raises(InvalidInput, match="table_share=1.5"):
         MomentsConfig(epsilon=1.0, table_share=1.5)
     off, on = (settle(MomentsConfig(epsilon=e), replace(mixed, rows=20_000)).plan for e in (0.05, 1.0))
