@@ -292,8 +292,6 @@ def _read_numbers(schema: Schema, piece: pa.RecordBatch, numbers: Sequence[int])
     columns = [schema.columns[place] for place in numbers]
     names = [column.name for column in columns]
     chosen = piece if piece.schema.names == names else piece.select(names)
-    cells: Array = chosen.to_tensor(
-        null_to_nan=True, row_major=False, memory_pool=pa.system_memory_pool()
-    ).to_numpy()
+    cells: Array = chosen.to_tensor(null_to_nan=True, row_major=False).to_numpy()
     fill_numbers(columns, cells)
     return cells
