@@ -4,17 +4,24 @@ import glob
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from adumbra.data.batch import Batch, Part
-from adumbra.data.columns import fill_column, fill_numbers, is_number, type_faults
+from adumbra.data.columns import (
+    fill_column,
+    fill_numbers,
+    is_number,
+    read_numbers,
+    type_faults,
+)
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Array
 from adumbra.schema.schema import Schema
@@ -127,7 +134,8 @@ def pin_files(paths: tuple[Path, ...]) -> str:
 
 
 PIECE_ROWS = 65_536  # of pieces whose length is nobody's business
-TOGETHER = 16  # columns of float64 numbers from which on they are read in one go
+TOGETHER = 16  # columns of float64 numbers from which on they are read together ...
+LONG = 8192  # ... in one call, unless there are so many rows that a call per column hardly counts
 SHOWN = 5  # names listed in a message before it says how many more there are
 
 
@@ -262,20 +270,22 @@ def rechunk(
 
 def filled(schema: Schema, start: int, held: list[pa.RecordBatch]) -> Batch:
     """One block of the pieces' cells, each read by its column's declaration."""
-    if len(held) == 1 and len(_numbers(schema, held[0])) == schema.width:
-        return Batch(start, _read_numbers(schema, held[0], range(schema.width)))
+    if len(held) == 1 and len(held[0]) < LONG and len(_numbers(schema, held[0])) == schema.width:
+        cells = _tensor(held[0], list(schema.names))
+        fill_numbers(schema.columns, cells)
+        return Batch(start, cells)
     block = np.empty((sum(map(len, held)), schema.width), order="F")
     first = 0
     for piece in held:
-        last = first + len(piece)
+        rows = block[first : first + len(piece)]
         numbers = _numbers(schema, piece)
-        if len(numbers) >= TOGETHER:
-            block[first:last, numbers] = _read_numbers(schema, piece, numbers)
-        apart = set(numbers) if len(numbers) >= TOGETHER else set()
+        together = numbers if len(numbers) >= TOGETHER else []
+        _fill_together(schema, piece, together, rows)
+        apart = set(together)
         for index, column in enumerate(schema.columns):
             if index not in apart:
-                fill_column(column, piece.column(column.name), block[first:last, index])
-        first = last
+                fill_column(column, piece.column(column.name), rows[:, index])
+        first += len(piece)
     return Batch(start, block)
 
 
@@ -287,11 +297,23 @@ def _numbers(schema: Schema, piece: pa.RecordBatch) -> list[int]:
     return [place for place, one in listed if stored[one.name] == plain and is_number(one)]
 
 
-def _read_numbers(schema: Schema, piece: pa.RecordBatch, numbers: Sequence[int]) -> Array:
-    """Such columns in one go: for short blocks of wide tables a call per column is most of the work."""
-    columns = [schema.columns[place] for place in numbers]
-    names = [column.name for column in columns]
+def _fill_together(schema: Schema, piece: pa.RecordBatch, numbers: list[int], out: Array) -> None:
+    """Write such columns; those of a short piece in one go, for calls are most of its work."""
+    names = [schema.names[place] for place in numbers]
+    cells = _tensor(piece, names) if numbers and len(piece) < LONG else None
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        pairs = list(run)  # neighbours in the table
+        place = slice(pairs[0][1], pairs[-1][1] + 1)
+        if cells is not None:
+            out[:, place] = cells[:, pairs[0][0] : pairs[-1][0] + 1]
+        else:
+            for at, column in pairs:
+                out[:, column] = read_numbers(piece.column(names[at]))
+        fill_numbers(schema.columns[place], out[:, place])
+
+
+def _tensor(piece: pa.RecordBatch, names: list[str]) -> Array:
+    """Columns of float64 in memory of their own; NaN for null."""
     chosen = piece if piece.schema.names == names else piece.select(names)
     cells: Array = chosen.to_tensor(null_to_nan=True, row_major=False).to_numpy()
-    fill_numbers(columns, cells)
     return cells

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adumbra.data import files
 from adumbra.data.columns import fill_column, fits_kind
 from adumbra.data.describing import compare
 from adumbra.data.files import filled
@@ -138,8 +139,10 @@ def test_cast_is_kept_in_file_and_digest():
 
 @pytest.mark.parametrize("rows", [0, 1, 100])
 @pytest.mark.parametrize("wide", [0, 1, 40])
-def test_numbers_read_in_one_go_are_those_read_alone(rows, wide):
+@pytest.mark.parametrize("long", [1, 8192])
+def test_numbers_read_in_one_go_are_those_read_alone(rows, wide, long, monkeypatch):
     """Nulls, NaN, infinities and cells beyond the bounds, whole numbers, `missing = "null"`, slices."""
+    monkeypatch.setattr(files, "LONG", long)
     rng = np.random.default_rng(wide)
     number = partial(Column, kind=Kind.NUMBER, lower=-1.0)
     columns = [number(name=f"n{j}", upper=1.0 + j) for j in range(wide)]
