@@ -32,7 +32,7 @@ CHUNK_BYTES = 400  # of a column in a Parquet row group and in its footer
 
 # Seconds of one core, from the lines of benchmarks/scale.py; its page shows them beside the truth.
 START = 1.0  # a release of a few rows
-READ = 19e-9  # a cell, read, converted, bounded and summed, in each pass
+READ = 13e-9  # a cell, read, converted, bounded and summed, in each pass
 PRODUCT = 0.08e-9  # a multiplication and an addition of a matrix product
 NOISY = 50e-9  # a released cell with noise of its own, written
 DRAWN = 100e-9  # a synthetic cell, drawn, decoded and written
