@@ -10,8 +10,7 @@ import time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from adumbra.attestation.loghead import LogHead, Proof
-from adumbra.attestation.merkle import Tree
+from adumbra.attestation.loghead import LogHead, Proof, Tree
 
 
 def body(number):

@@ -9,8 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from adumbra import workflow
-from adumbra.attestation.loghead import LogHead, Proof, PublishedHead
-from adumbra.attestation.merkle import Tree
+from adumbra.attestation.loghead import LogHead, Proof, Tree
+from adumbra.attestation.witness import PublishedHead
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.privacy.ledger import create_ledger, open_ledger

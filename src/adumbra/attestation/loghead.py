@@ -1,8 +1,11 @@
-"""Signed heads of a ledger's public log, and proofs under them, as files that are checked offline.
+"""A ledger's public log as a Merkle tree (RFC 9162, section 2.1), its signed heads, proofs under them.
 
+    leaf         SHA-256(0x00 || entry)
+    node         SHA-256(0x01 || left || right), the left half the largest power of two below the size
     proof.json   one event, its place, the hashes beside its way up, and the signed head above it
-    head file    the signed head of a moment, every withdrawal so far, and proofs that earlier heads
-                 are its beginnings
+
+A root fixes every entry and their order. An inclusion proof shows that an entry is under a root; a
+consistency proof shows that a later root was made by appending only. Both have about log2(size) hashes.
 
 A head is signed by the ledger's key, or by an operator whom that key enrolled: then the enrolment stands
 in the head, so that a reader needs the ledger's public key alone. Files hold base64 and no time of day.
@@ -12,11 +15,10 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from adumbra.attestation.merkle import Tree, is_consistent, is_included, leaf_hash
 from adumbra.attestation.operators import (
     Acting,
     Enrolment,
@@ -27,30 +29,163 @@ from adumbra.attestation.operators import (
 )
 from adumbra.errors import InvalidInput
 
-PROOF, HEAD, WITNESS = "adumbra-proof/1", "adumbra-log-head/1", "adumbra-witness/1"
-NOTICES = ("withdraw", "supersede")
+PROOF = "adumbra-proof/1"
 LONGEST_PATH = 64
+EMPTY = hashlib.sha256(b"").digest()  # the root of no entries
 
 
-def _encode(raw: bytes) -> str:
+def leaf_hash(entry: bytes) -> bytes:
+    """The hash of one entry."""
+    return hashlib.sha256(b"\x00" + entry).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """The hash of two neighbours."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+class Tree:
+    """A log's tree: every full subtree is kept, so roots and proofs of any size are quick."""
+
+    def __init__(self, entries: Iterable[bytes] = ()) -> None:
+        self._levels: list[list[bytes]] = [[]]  # level k: subtrees of 2^k leaves, from the left
+        for entry in entries:
+            self.append(entry)
+
+    def __len__(self) -> int:
+        return len(self._levels[0])
+
+    def append(self, entry: bytes) -> None:
+        """One more entry."""
+        level, value = 0, leaf_hash(entry)
+        while True:
+            row = self._levels[level]
+            row.append(value)
+            if len(row) % 2:
+                return
+            value = node_hash(row[-2], row[-1])
+            level += 1
+            if level == len(self._levels):
+                self._levels.append([])
+
+    def root(self, size: int | None = None) -> bytes:
+        """The root of the first `size` entries; of all when left out."""
+        count = len(self) if size is None else size
+        return self._hash(0, count) if count else EMPTY
+
+    def _hash(self, start: int, end: int) -> bytes:
+        """The hash of the entries from `start` to `end`; `start` is where a subtree may start."""
+        width = end - start
+        level = width.bit_length() - 1
+        if width == 1 << level:
+            return self._levels[level][start >> level]
+        half = _left(width)
+        return node_hash(self._hash(start, start + half), self._hash(start + half, end))
+
+    def inclusion(self, index: int, size: int | None = None) -> list[bytes]:
+        """The proof that entry `index` is under the root of the first `size` entries."""
+        start, end = 0, len(self) if size is None else size
+        path = []
+        while end - start > 1:
+            middle = start + _left(end - start)
+            if index < middle:
+                path.append(self._hash(middle, end))
+                end = middle
+            else:
+                path.append(self._hash(start, middle))
+                start = middle
+        return path[::-1]
+
+    def consistency(self, first: int, second: int | None = None) -> list[bytes]:
+        """The proof that the first `second` entries begin with the first `first` ones."""
+        start, end = 0, len(self) if second is None else second
+        is_whole = True
+        path = []
+        while first != end:
+            middle = start + _left(end - start)
+            if first <= middle:
+                path.append(self._hash(middle, end))
+                end = middle
+            else:
+                path.append(self._hash(start, middle))
+                start = middle
+                is_whole = False
+        if not is_whole:
+            path.append(self._hash(start, end))
+        return path[::-1]
+
+
+def _left(width: int) -> int:
+    """The largest power of two below a width."""
+    return 1 << (width - 1).bit_length() - 1
+
+
+def is_included(leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
+    """Whether a leaf hash is entry `index` under the root of `size` entries (RFC 9162, 2.1.3.2)."""
+    if not 0 <= index < size:
+        return False
+    here, last, value = index, size - 1, leaf
+    for other in path:
+        if last == 0:
+            return False
+        if here % 2 or here == last:
+            value = node_hash(other, value)
+            while here and not here % 2:
+                here, last = here >> 1, last >> 1
+        else:
+            value = node_hash(value, other)
+        here, last = here >> 1, last >> 1
+    return last == 0 and value == root
+
+
+def is_consistent(
+    first: int, second: int, path: Sequence[bytes], first_root: bytes, second_root: bytes
+) -> bool:
+    """Whether the tree of `second` entries grew from that of `first` (RFC 9162, 2.1.4.2)."""
+    if first == second:
+        return not path and first_root == second_root
+    if not 0 < first < second or not path:
+        return False
+    nodes = [first_root, *path] if first & (first - 1) == 0 else list(path)
+    here, last = first - 1, second - 1
+    while here % 2:
+        here, last = here >> 1, last >> 1
+    old = new = nodes[0]
+    for other in nodes[1:]:
+        if last == 0:
+            return False
+        if here % 2 or here == last:
+            old, new = node_hash(other, old), node_hash(other, new)
+            while here and not here % 2:
+                here, last = here >> 1, last >> 1
+        else:
+            new = node_hash(new, other)
+        here, last = here >> 1, last >> 1
+    return last == 0 and (old, new) == (first_root, second_root)
+
+
+def encode(raw: bytes) -> str:
+    """Bytes as base64."""
     return base64.b64encode(raw).decode()
 
 
-def _decode(text: object, size: int | None = 32) -> bytes:
+def decode(text: object, size: int | None = 32) -> bytes:
     """The bytes of base64 in its one form; anything else raises `ValueError`."""
     raw = base64.b64decode(str(text), validate=True)
-    if (size is not None and len(raw) != size) or _encode(raw) != text:
+    if (size is not None and len(raw) != size) or encode(raw) != text:
         raise ValueError("base64")
     return raw
 
 
-def _path(texts: object) -> list[bytes]:
+def path_of(texts: object) -> list[bytes]:
+    """The hashes of a proof; anything else raises `ValueError`."""
     if not isinstance(texts, list) or len(texts) > LONGEST_PATH:
         raise ValueError("path")
-    return [_decode(text) for text in texts]
+    return [decode(text) for text in texts]
 
 
-def _number(value: object) -> int:
+def number_of(value: object) -> int:
+    """A whole number that JSON holds exactly; anything else raises `ValueError`."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
         raise ValueError("number")
     return value
@@ -86,10 +221,10 @@ class LogHead:
         """From a file's object; raises KeyError, TypeError or ValueError if it is none."""
         found = cls(
             ledger=str(value["ledger"]),
-            public_key=_decode(value["public_key"]),
-            size=_number(value["size"]),
-            root=_decode(value["root"]),
-            signature=_decode(value["signature"], None if "enrolment" in value else 64),
+            public_key=decode(value["public_key"]),
+            size=number_of(value["size"]),
+            root=decode(value["root"]),
+            signature=decode(value["signature"], None if "enrolment" in value else 64),
             enrolment=Enrolment.read(value["enrolment"]) if "enrolment" in value else None,
         )
         if not found.vouches(_head_message(found.ledger, found.size, found.root), found.signature):
@@ -104,10 +239,10 @@ class LogHead:
         """As in a file."""
         return {
             "ledger": self.ledger,
-            "public_key": _encode(self.public_key),
+            "public_key": encode(self.public_key),
             "size": self.size,
-            "root": _encode(self.root),
-            "signature": _encode(self.signature),
+            "root": encode(self.root),
+            "signature": encode(self.signature),
             **({} if self.enrolment is None else {"enrolment": self.enrolment.to_dict()}),
         }
 
@@ -119,11 +254,6 @@ class LogHead:
 
 def _head_message(ledger: str, size: int, root: bytes) -> bytes:
     return f"adumbra-log/1\n{ledger}\n{size}\n{root.hex()}\n".encode()
-
-
-def _notices_message(ledger: str, size: int, bodies: Sequence[str]) -> bytes:
-    digest = hashlib.sha256("\n".join(bodies).encode()).hexdigest()
-    return f"adumbra-notices/1\n{ledger}\n{size}\n{len(bodies)}\n{digest}\n".encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +283,8 @@ class Proof:
             value = json.loads(raw)
             found = cls(
                 body=str(value["event"]),
-                index=_number(value["index"]),
-                path=tuple(_path(value["path"])),
+                index=number_of(value["index"]),
+                path=tuple(path_of(value["path"])),
                 head=LogHead.read(value["head"]),
             )
             known = value["format"] == PROOF and found.to_bytes() == raw
@@ -180,7 +310,7 @@ class Proof:
             "format": PROOF,
             "event": self.body,
             "index": self.index,
-            "path": [_encode(one) for one in self.path],
+            "path": [encode(one) for one in self.path],
             "head": self.head.to_dict(),
         }
         return to_bytes(value)
@@ -189,92 +319,3 @@ class Proof:
 def to_bytes(value: object) -> bytes:
     """The one byte form of the files here."""
     return (json.dumps(value, sort_keys=True, indent=1, ensure_ascii=True) + "\n").encode()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedHead:
-    """A head with what its readers need: all withdrawals so far, and proofs from earlier sizes."""
-
-    head: LogHead
-    notices: tuple[str, ...]  # bodies of events
-    notices_signature: bytes
-    earlier: Mapping[int, tuple[bytes, ...]]  # size of an earlier head -> consistency proof
-
-    @classmethod
-    def make(
-        cls,
-        key: HeadKey,
-        head: LogHead,
-        tree: Tree,
-        notices: Sequence[str],
-        sizes: Sequence[int],
-    ) -> Self:
-        """The head of a tree, with proofs from the sizes asked for."""
-        message = _notices_message(head.ledger, head.size, notices)
-        earlier = {
-            size: tuple(tree.consistency(size, head.size)) for size in sizes if 0 < size < head.size
-        }
-        return cls(
-            head=head, notices=tuple(notices), notices_signature=sign_head(key, message), earlier=earlier
-        )
-
-    @classmethod
-    def parse(cls, raw: bytes) -> Self:
-        """From a head file; `InvalidInput` if it is none or was not signed so."""
-        try:
-            value = json.loads(raw)
-            known = value["format"] == HEAD
-            found = cls(
-                head=LogHead.read(value["head"]),
-                notices=tuple(str(body) for body in value["notices"]),
-                notices_signature=_decode(value["notices_signature"], None),
-                earlier={_number(one["size"]): tuple(_path(one["path"])) for one in value["earlier"]},
-            )
-            message = _notices_message(found.head.ledger, found.head.size, found.notices)
-            known &= found.head.vouches(message, found.notices_signature)
-        except (KeyError, TypeError, ValueError, RecursionError, binascii.Error):
-            known = False
-        if not known:
-            raise InvalidInput(
-                "is not a head that `ledger publish-head` wrote, or its signature does not hold"
-            )
-        return found
-
-    def to_bytes(self) -> bytes:
-        """The bytes of the head file."""
-        earlier = [
-            {"size": size, "path": [_encode(one) for one in path]}
-            for size, path in sorted(self.earlier.items())
-        ]
-        value = {
-            "format": HEAD,
-            "head": self.head.to_dict(),
-            "notices": list(self.notices),
-            "notices_signature": _encode(self.notices_signature),
-            "earlier": earlier,
-        }
-        return to_bytes(value)
-
-    def continues(self, older: LogHead) -> bool | None:
-        """Whether an older head is a beginning of this one; None where no proof is at hand."""
-        if older.size == self.head.size:
-            return older.root == self.head.root
-        if older.size > self.head.size:
-            return False
-        path = self.earlier.get(older.size)
-        if path is None:
-            return None
-        return is_consistent(older.size, self.head.size, path, older.root, self.head.root)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WholeLog:
-    """All events of a public log with its signed head: an export, or the ledger itself."""
-
-    head: LogHead
-    tree: Tree
-    notices: tuple[str, ...]
-
-    def continues(self, older: LogHead) -> bool:
-        """Whether an older head is a beginning of this log."""
-        return older.size <= len(self.tree) and self.tree.root(older.size) == older.root

@@ -43,7 +43,7 @@ def watch(
     json: AsJson = False,
 ) -> None:
     """Compare a log with the heads that you saw before; exit code 4 if it was rolled back or forked."""
-    from adumbra.attestation.loghead import WITNESS, WholeLog
+    from adumbra.attestation.witness import WITNESS, WholeLog
     from adumbra.errors import VerificationFailed, require
     from adumbra.privacy.ledger.files import replace_file
     from adumbra.release.detached import require_continued
@@ -70,7 +70,8 @@ def watch(
 
 def _seen(keep: Path) -> "list[LogHead]":
     """The heads that were kept, in order."""
-    from adumbra.attestation.loghead import WITNESS, LogHead
+    from adumbra.attestation.loghead import LogHead
+    from adumbra.attestation.witness import WITNESS
     from adumbra.errors import InvalidInput
 
     if not keep.exists():

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adumbra.attestation.loghead import LogHead, Proof, PublishedHead, WholeLog
+from adumbra.attestation.loghead import LogHead, Proof
 from adumbra.attestation.signers import Signer, read_public_key
 from adumbra.attestation.sshsig import PublicKey, Signature
 from adumbra.attestation.trust import NAMESPACE, Trust
+from adumbra.attestation.witness import PublishedHead, WholeLog
 from adumbra.errors import InvalidInput, VerificationFailed, require
 
 SIGNATURE = "card.sig"

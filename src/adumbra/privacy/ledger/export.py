@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection, select
 
-from adumbra.attestation.loghead import LogHead
-from adumbra.attestation.merkle import Tree
+from adumbra.attestation.loghead import LogHead, Tree
 from adumbra.attestation.operators import OWNER_KINDS, HeadKey, Roll
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.privacy.ledger.chain import GENESIS, Log, canonical, head_message, is_signed, link_hash

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection, bindparam, select
 
-from adumbra.attestation.loghead import NOTICES, LogHead, Proof, PublishedHead, WholeLog
-from adumbra.attestation.merkle import Tree
+from adumbra.attestation.loghead import LogHead, Proof, Tree
 from adumbra.attestation.operators import HeadKey
+from adumbra.attestation.witness import NOTICES, PublishedHead, WholeLog
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed, require
 from adumbra.privacy.ledger.accounts import lineage, load, reason_of
 from adumbra.privacy.ledger.chain import Chain, canonical

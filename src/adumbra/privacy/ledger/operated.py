@@ -8,7 +8,6 @@ two are needed. There is no way back: a ledger whose operators are all dismissed
 from collections.abc import Sequence
 from pathlib import Path
 
-from adumbra.attestation.loghead import PublishedHead, WholeLog
 from adumbra.attestation.operators import (
     APPROVALS,
     Approval,
@@ -17,6 +16,7 @@ from adumbra.attestation.operators import (
 )
 from adumbra.attestation.signers import Signer
 from adumbra.attestation.sshsig import PublicKey
+from adumbra.attestation.witness import PublishedHead, WholeLog
 from adumbra.errors import InvalidInput, require
 from adumbra.privacy.ledger import accounts, log
 from adumbra.privacy.ledger.chain import read_roll

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from adumbra.attestation.merkle import Tree, is_consistent, is_included, leaf_hash
+from adumbra.attestation.loghead import Tree, is_consistent, is_included, leaf_hash
 
 # The entries and roots of the test vectors of Certificate Transparency.
 ENTRIES = [
