@@ -19,7 +19,8 @@ from adumbra.answers.moments import MomentAnswers, Term
 from adumbra.answers.reading import assemble, split
 from adumbra.answers.reading_moments import capped_answers, weighted_noise
 from adumbra.answers.sums import Sums
-from adumbra.data.sources import WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import WatchedSource
 from adumbra.mechanisms.answers import ANSWERS
 from adumbra.mechanisms.answers.release import caps_of, cell_block, counting_deviation
 from adumbra.mechanisms.moments import MOMENTS

@@ -8,7 +8,7 @@ import pyarrow as pa
 from answers_tables import STORED
 
 import adumbra as ad
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.workflow import prepare_in_memory
 
 

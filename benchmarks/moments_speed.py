@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from scipy.sparse import csr_array, vstack
 from threadpoolctl import threadpool_limits
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.relations import Neighbours, Unit

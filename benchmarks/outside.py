@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from comparison import environments, facts, nist, outside_page
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.workflow import prepare_in_memory
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import adumbra
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.relations import Neighbours, Unit

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from sklearn.svm import LinearSVC
 
 import adumbra as ad
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput
 from adumbra.postprocess import two_level
 from adumbra.postprocess.distances import DistanceModel

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from streaming import write_table
 from threadpoolctl import threadpool_limits
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine.base import block_rows
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.schema.schema import Schema

@@ -54,7 +54,7 @@ def reference(path, out, components):
 def ours(path, out, components):
     from adumbra.data.bounds import bound_rows, clip_projected, project
     from adumbra.data.encode import Encoder
-    from adumbra.data.sources import open_source
+    from adumbra.data.opening import open_source
     from adumbra.engine.local import LocalEngine
     from adumbra.matrices import public_matrix
     from adumbra.numerics import MATRIX_BITS, ROW_BITS

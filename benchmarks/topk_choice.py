@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from utility.topk import KeptEngine, load, our_columns
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.evaluate import topk_published as published
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.mechanisms.topk.choice import settled_config

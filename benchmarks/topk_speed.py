@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema

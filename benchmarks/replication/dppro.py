@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.svm import LinearSVC
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.evaluate import projection_published as published
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.postprocess.distances import DistanceModel, pair_distances

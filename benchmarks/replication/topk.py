@@ -5,7 +5,7 @@ from functools import partial
 import pyarrow as pa
 from utility.topk import OURS, THEIRS, KeptEngine, our_columns, their_columns
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.evaluate import topk_published as published
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema

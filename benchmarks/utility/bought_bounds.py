@@ -21,7 +21,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from utility.moments_tables import load
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.evaluate import tstr, utility
 from adumbra.mechanisms.bounds import BoundsConfig
 from adumbra.mechanisms.bounds.filling import filled

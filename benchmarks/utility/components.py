@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 import adumbra as ad
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.evaluate import component_metrics as metrics
 from adumbra.evaluate import component_published as published
 from adumbra.mechanisms.lda.config import LDAConfig

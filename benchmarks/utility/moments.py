@@ -34,7 +34,7 @@ from utility import moments_page
 from utility.moments_tables import ADD, NAMES, load, other_of
 
 import adumbra
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.evaluate import tstr, utility
 from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.moments import MomentsConfig

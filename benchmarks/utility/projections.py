@@ -28,7 +28,7 @@ from support.projection import SetSource, items, rows_of
 from adumbra import workflow
 from adumbra.matrices import public_matrix
 from adumbra.schema.schema import ItemSpec, Schema
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.evaluate import projection_published as published
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.mechanisms.projection.config import JLLaplaceConfig

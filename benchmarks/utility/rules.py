@@ -28,7 +28,7 @@ import pyarrow as pa
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from utility.moments_tables import load
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.evaluate import tstr, utility
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.relations import Neighbours, Unit

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.evaluate import topk_published as published
 from adumbra.mechanisms.topk import TopKConfig

@@ -17,7 +17,8 @@ from typing import Any, Self
 
 from adumbra.answers.askable import AskableRelease, load
 from adumbra.attestation.signers import Signer, open_key
-from adumbra.data.sources import Source, WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Source, WatchedSource
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, InvalidInput, LedgerError, raise_alone, require, system_fault

@@ -18,7 +18,7 @@ from adumbra.audit.alone import reports
 from adumbra.audit.cases import all_cases
 from adumbra.audit.pairs import item_table
 from adumbra.audit.replay_kinds import kinds, neighbours
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.mechanisms.projection import DPProConfig
 from adumbra.mechanisms.topk import TopKConfig

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from adumbra import workflow
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.mechanisms.base import Calibrated
 from adumbra.mechanisms.projection import labels
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig

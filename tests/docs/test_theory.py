@@ -23,7 +23,7 @@ INVENTED = {
     "tests/docs/test_proofs.py": {"x.proof.md", "m.proof.md", "src/m.proof.md"},
     "tests/docs/test_distribution.py": {"src/adumbra/a.py", "src/adumbra/b.py"},
     "tests/docs/test_site.py": {"../../how-to/evaluate.md", "absent.md", "deep/down/page.md", "page.md"},
-    "tests/unit/data/test_sources.py": {"notes.md"},
+    "tests/unit/data/test_opening.py": {"notes.md"},
     "tools/build_site.py": {
         "contents.md",
         "decisions/index.md",

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from adumbra.cli import main as cli
-from adumbra.data.describing import compare, describe
-from adumbra.data.sources import open_source
+from adumbra.data.opening import compare, describe, open_source
 from adumbra.errors import AdumbraError
 from adumbra.report import figures
 from adumbra.schema.schema import Schema

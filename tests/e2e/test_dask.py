@@ -26,7 +26,7 @@ from adumbra import workflow
 from adumbra.audit.recorder import DirectEngine
 from adumbra.audit.replay_kinds import kinds
 from adumbra.data import csv
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine import cluster as clusters
 from adumbra.engine import dask as dask_engine
 from adumbra.engine import dispatch

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from adumbra.cli.main import app
-from adumbra.data.files import find_files
+from adumbra.data.opening import find_files
 from adumbra.errors import AdumbraError, InvalidInput, visible
 from adumbra.privacy.ledger import create_ledger, open_ledger
 from adumbra.release import formats

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import adumbra as ad
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.facts import schema_of

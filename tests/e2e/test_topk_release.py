@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import adumbra as ad
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import BudgetRefused, InvalidInput
 from adumbra.numerics import NOISE_BLOCK

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.batch import SetBatch
+from adumbra.data.sources import SetBatch
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import ItemCounts, Norm, Stacked, TruncatedCounts, item_rows
 from adumbra.statistics.lengths import LengthHistogram, tail_counts

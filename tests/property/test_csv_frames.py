@@ -9,7 +9,7 @@ import pandas as pd
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from support.data import INTEGER, table
 
 SIGNS = [*'",\n\r\t; x1é', "\r\n", '""', "\ufeff", "\x00"]

@@ -14,7 +14,7 @@ from adumbra.data import csv_numbers
 from adumbra.data.csv import parse_records
 from adumbra.data.csv_numbers import LEAST_POWER, MOST_POWER, plain_table, powers_of_five, uses_loop
 from adumbra.data.csv_records import Layout, split_records
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from support.data import MIXED, table
 
 TWO = Layout(b",", 2)

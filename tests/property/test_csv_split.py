@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from adumbra.data import csv
 from adumbra.data.csv_header import table_header
 from adumbra.data.csv_records import checked
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.data.split import split
 from adumbra.relations import Neighbours
 from support.data import INTEGER, NUMBER, table

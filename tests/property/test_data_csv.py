@@ -16,7 +16,7 @@ from adumbra.data.csv import file_records
 from adumbra.data.csv_header import read_header, read_rows
 from adumbra.data.csv_records import checked, split_records
 from adumbra.data.lines import read_chunks, read_lines
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from support.data import MIXED, reference_records, reference_value, table
 
 SIGNS = [

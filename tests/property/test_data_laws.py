@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.batch import Batch
 from adumbra.data.columns import fill_column, is_readable
 from adumbra.data.encode import Encoder
 from adumbra.data.fimi import parse_lines
+from adumbra.data.opening import open_source
 from adumbra.data.sets import Lists, make_sets
-from adumbra.data.sources import open_source
+from adumbra.data.sources import Batch
 from adumbra.numerics import ROW_BITS
 from adumbra.postprocess.decode import decode_rows
 from adumbra.relations import Neighbours, Unit

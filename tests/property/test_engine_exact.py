@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from adumbra.data.bounds import bound_rows, project
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine import local
 from adumbra.engine.local import LocalEngine, grouped
 from adumbra.errors import InvalidInput

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from adumbra.data.bounds import bound_elements, bound_rows, clip_projected
-from adumbra.data.sources import WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import WatchedSource
 from adumbra.errors import InvalidInput
 from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.relations import Neighbours, Unit

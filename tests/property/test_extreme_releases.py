@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from adumbra.audit.recorder import DirectEngine, parts_of
-from adumbra.data.sources import WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import WatchedSource
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.methods import method_of

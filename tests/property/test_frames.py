@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema
 from support.cells import HOSTILE, Liar, objects

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adumbra.data.cells import array_column, pandas_column, read_cells
 from adumbra.data.columns import fill_column, fill_values
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema

@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.describing import compare, describe, fields_by
-from adumbra.data.sources import open_source
+from adumbra.data.opening import compare, describe, fields_by, open_source
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import Neighbours
 from adumbra.schema.schema import FORMAT, Schema

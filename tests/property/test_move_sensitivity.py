@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.batch import Batch
+from adumbra.data.sources import Batch
 from adumbra.matrices import public_matrix
 from adumbra.mechanisms.projection.rows import EXACT_EXPONENT, row_space
 from adumbra.mechanisms.projection.sensitivity import rescaled, unclipped_sensitivity

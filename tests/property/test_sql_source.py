@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import adumbra as ad
 from adumbra.data import sql
-from adumbra.data.describing import compare, describe
-from adumbra.data.sources import open_source
+from adumbra.data.opening import compare, describe, open_source
 from adumbra.data.sql import VARIABLE, SqlQuery
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chi2, gamma
 
 from adumbra import workflow
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.box_release import draw_moments
 from adumbra.mechanisms.lda.config import LDAConfig

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.projection import DPProConfig
 from adumbra.privacy.grant import open_grant

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.mechanisms.ron_gauss.plan import settle

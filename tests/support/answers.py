@@ -6,7 +6,7 @@ import numpy as np
 
 from adumbra.answers.reading import Pooled, assemble, split
 from adumbra.answers.reading_moments import COUNTS, PRODUCTS, SQUARES, TOTALS, assemble_moments
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.mechanisms.lda import LDAConfig
 from adumbra.mechanisms.moments import MomentsConfig
 from adumbra.mechanisms.moments.rows import cell_block

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from adumbra.data.bounds import bound_rows
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import WatchedSource
 from adumbra.engine.cluster import local_engine
 from adumbra.engine.dask import DaskEngine
 from adumbra.numerics import NOISE_BLOCK, Lattice

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra import workflow
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema

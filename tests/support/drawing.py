@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from adumbra import workflow
 from adumbra.audit.replay_kinds import kinds as replay_kinds
-from adumbra.data.sources import WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import WatchedSource
 from adumbra.matrices import FAMILIES
 from adumbra.mechanisms.methods import METHODS
 from adumbra.mechanisms.topk.config import Algorithm

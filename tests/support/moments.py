@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra import workflow
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.privacy.recorded_noise import (
     NoiseRecord,
     recording_grant,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adumbra import workflow
-from adumbra.data.batch import SetBatch
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import SetBatch
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant, replaying_grant
 from adumbra.relations import Neighbours, Unit

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.numerics import NOISE_BLOCK, Lattice
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema

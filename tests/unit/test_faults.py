@@ -11,7 +11,7 @@ from sqlalchemy import event
 
 from adumbra import workflow
 from adumbra.data import csv, parquet
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import (
     AdumbraError,
     ChargeNote,

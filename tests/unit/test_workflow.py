@@ -10,7 +10,8 @@ import pytest
 
 import adumbra as ad
 from adumbra import workflow
-from adumbra.data.sources import WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import WatchedSource
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError, BudgetRefused, ChargeNote, InvalidInput, LedgerError
 from adumbra.mechanisms.projection.config import DPProConfig

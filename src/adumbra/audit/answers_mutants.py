@@ -8,8 +8,8 @@ import numpy as np
 from adumbra.audit import wrong
 from adumbra.audit.mutant import Mutant
 from adumbra.audit.pairs import REPLACE, WIDTH, Tables, labelled, table_of
-from adumbra.data.batch import Batch
 from adumbra.data.encode import CappedEncoder
+from adumbra.data.sources import Batch
 from adumbra.mechanisms.answers import plan, release
 from adumbra.numerics import Array, Lattice
 from adumbra.relations import Neighbours

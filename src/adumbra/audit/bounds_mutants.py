@@ -3,7 +3,7 @@
 import numpy as np
 
 from adumbra.audit.mutant import Mutant
-from adumbra.data.batch import Batch
+from adumbra.data.sources import Batch
 from adumbra.mechanisms.bounds import plan, release
 from adumbra.mechanisms.bounds.plan import Parts
 from adumbra.numerics import Array, Lattice

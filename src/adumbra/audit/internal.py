@@ -17,9 +17,9 @@ import pyarrow as pa
 from adumbra.audit.empirical import Evidence, evidence, shadow_attack
 from adumbra.audit.pairs import table_of
 from adumbra.audit.recorder import DirectEngine
-from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Batch
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Config
 from adumbra.mechanisms.methods import method_of

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch
 from adumbra.data.bounds import BoundedRows
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import Source
+from adumbra.data.sources import Batch, Source
 from adumbra.engine.base import Engine
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms import methods

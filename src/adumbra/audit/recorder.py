@@ -20,7 +20,8 @@ from scipy.special import expit, ndtri
 
 from adumbra.audit.pairs import Case
 from adumbra.audit.transcripts import Choice, StepPair, discrete
-from adumbra.data.sources import Source, WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Source, WatchedSource
 from adumbra.engine.base import BatchT, Engine, add_rows, summed, whole_rows
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.base import Draft, Noise, Plan

@@ -274,7 +274,7 @@ def undeclared(data: str, schema: "Schema") -> Unread:
     from collections import Counter
 
     from adumbra.data.csv_header import look_like_values
-    from adumbra.data.describing import fields_by, is_csv
+    from adumbra.data.opening import fields_by, is_csv
 
     known = {*schema.names, *(one.name for one in schema.derived)}
     known |= set() if schema.items is None else {schema.items.column}
@@ -309,7 +309,7 @@ def warn_of_values(names: list[str]) -> None:
 
 def fit_words(data: str, schema: "Schema") -> str:
     """What was compared with the data, and what cannot be without reading cells."""
-    from adumbra.data.files import locate
+    from adumbra.data.opening import locate
 
     kind = locate(data).kind
     names, stores = "the first line holds the declared names", "CSV files store no types"

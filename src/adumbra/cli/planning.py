@@ -200,7 +200,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
     """Show what a release would cost and its expected error. Reads no values."""
     from adumbra.cli import comparing
     from adumbra.cli.options import make_config, say_notes, spelled_as_options, undeclared
-    from adumbra.data.sources import WatchedSource, open_source
+    from adumbra.data.opening import open_source
+    from adumbra.data.sources import WatchedSource
     from adumbra.errors import require
     from adumbra.mechanisms import methods
 

@@ -41,8 +41,7 @@ def draft(  # noqa: PLR0913 - one argument a flag
     """
     from adumbra.cli.options import warn_of_values
     from adumbra.data.csv_header import likely_delimiter
-    from adumbra.data.describing import describe, is_csv
-    from adumbra.data.files import find_files
+    from adumbra.data.opening import describe, find_files, is_csv
     from adumbra.schema.codebook import read_codebook
     from adumbra.schema.todo import to_do
     from adumbra.schema.writing import draft_schema
@@ -192,8 +191,7 @@ def _left_words(left: list[str]) -> str:
 
 def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
     """Expand the schema by the data's names, and list what does not fit, as `release` would say it."""
-    from adumbra.data.describing import compare
-    from adumbra.data.sources import open_source
+    from adumbra.data.opening import compare, open_source
     from adumbra.errors import InvalidInput, SchemaError
 
     fitted, faults = compare(data, declared)
@@ -208,7 +206,7 @@ def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
 
 def _warn_of_patterns(declared: "Schema", data: str) -> None:
     """Warn, on stderr, of patterns that take more than they seem to; names must be public for it."""
-    from adumbra.data.describing import fields_by, is_csv
+    from adumbra.data.opening import fields_by, is_csv
     from adumbra.schema.suspects import wide_patterns
 
     if not declared.patterns or (is_csv(data) and declared.header is not True):

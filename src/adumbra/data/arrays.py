@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adumbra.data.batch import Batch, Part
 from adumbra.data.cells import (
     array_column,
     array_numbers,
@@ -29,6 +28,7 @@ from adumbra.data.files import (
     require_rows,
 )
 from adumbra.data.sets import ColumnReader, MatrixReader, SetSource, open_sets, require_lists
+from adumbra.data.sources import Batch, Part
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import ItemSpec, Schema
 

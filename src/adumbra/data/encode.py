@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adumbra.data.batch import Batch
+from adumbra.data.sources import Batch
 from adumbra.errors import require
 from adumbra.numerics import Array, Ints
 from adumbra.schema.layout import Layout, scale_number, scale_numbers

@@ -1,11 +1,8 @@
-"""Which files a location means, a pin that tells when they changed, and fixed row ranges out of them."""
+"""Tables in pieces: columns matched with the schema, a pin of files, fixed row ranges out of pieces."""
 
-import glob
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from itertools import groupby
@@ -14,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch, Part
 from adumbra.data.columns import (
     fill_column,
     fill_numbers,
@@ -22,106 +18,13 @@ from adumbra.data.columns import (
     read_numbers,
     type_faults,
 )
+from adumbra.data.sources import Batch, Part
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Array
 from adumbra.schema.schema import Schema
 from adumbra.schema.writing import delimiter_hint
 
-SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".dat": "dat"}
-SUFFIXES |= {".jsonl": "jsonl", ".ndjson": "jsonl"}
-SUFFIXES |= {f"{plain}.gz": SUFFIXES[plain] for plain in (".csv", ".tsv", ".jsonl", ".ndjson")}
-PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip", ".7z"}
 MEMORY_PIN = "memory"  # an object in memory has no name, size or time that could change behind us
-_LISTED = ", ".join(SUFFIXES)
-_ADDRESS = re.compile(r"^[a-z][a-z0-9+.-]+://")
-
-
-def find_files(location: str | Path) -> tuple[Path, ...]:
-    """The files of a path, a folder (with its subfolders) or a glob: sorted, all of one kind."""
-    text = str(location)
-    path = Path(location)
-    if path.is_dir():
-        found = [p for p in path.rglob("*") if suffix_of(p) in SUFFIXES and _is_visible(p, path)]
-        require(bool(found), f"data={text!r}: the folder holds no file with one of {_LISTED}")
-    elif path.exists():
-        require(path.is_file(), f"data={text!r}: is a pipe or a device; write the rows to a file first")
-        found = [path]
-    else:
-        found = [Path(name) for name in glob.glob(text, recursive=True)]  # noqa: PTH207  (absolute patterns too)
-        found = [p for p in found if p.is_file()]
-        require(bool(found), f"data={text!r}: no such file, folder or pattern; check the path")
-    kinds = sorted({suffix_of(p) for p in found})
-    unknown = [suffix for suffix in kinds if suffix not in SUFFIXES]
-    is_packed = any(suffix.endswith(tuple(PACKED)) for suffix in unknown)
-    remedy = "unpack it first" if is_packed else f"use one of {_LISTED}"
-    require(not unknown, f"data={text!r}: suffix {', '.join(map(repr, unknown))} is unknown; {remedy}")
-    distinct = {SUFFIXES[suffix] for suffix in kinds}
-    require(
-        len(distinct) == 1,
-        f"data={text!r}: mixes {' and '.join(sorted(distinct))}; name one kind by a glob",
-    )
-    return tuple(sorted(_once(found)))
-
-
-def _once(found: list[Path]) -> list[Path]:
-    """Each file once, by where it really is: a link or a repeated `**` would count its rows twice."""
-    by_place: dict[Path, Path] = {}
-    for path in sorted(found):
-        by_place.setdefault(path.resolve(), path)
-    return list(by_place.values())
-
-
-def suffix_of(path: Path) -> str:
-    """What tells the kind of a file: its last suffix, of a packed file the last two."""
-    suffix = path.suffix.lower()
-    return Path(path.stem).suffix.lower() + suffix if suffix == ".gz" else suffix
-
-
-def is_query_file(data: object) -> bool:
-    """Whether data names a file that holds one SQL query."""
-    return isinstance(data, str | Path) and str(data).lower().endswith(".sql") and Path(data).is_file()
-
-
-def is_store(data: object) -> bool:
-    """Whether data is the address of an object store, such as s3://bucket/folder."""
-    return isinstance(data, str) and _ADDRESS.match(data) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """What data is, before anything of it is read."""
-
-    kind: str  # "parquet", "csv", "jsonl" or "dat" of files; "sql" and "store" of addresses; "object"
-    paths: tuple[Path, ...] = ()  # of files
-
-
-def locate(data: object) -> Located:
-    """Which files, query, store or object data means; every reader asks this first."""
-    if is_query_file(data):
-        return Located("sql")
-    if is_store(data):
-        return Located("store")
-    if not isinstance(data, str | Path):
-        return Located("object")
-    paths = find_files(data)
-    return Located(SUFFIXES[suffix_of(paths[0])], paths)
-
-
-def is_dataset(data: object) -> bool:
-    """Whether an object is an Arrow dataset, without loading what reads them."""
-    return any(kind.__module__ == "pyarrow._dataset" for kind in type(data).__mro__)
-
-
-def has_arrow(data: object) -> bool:
-    """Whether an object is a table, or a query of polars that gives one."""
-    exports = ("__arrow_c_stream__", "__arrow_c_array__", "collect_schema")
-    return any(hasattr(data, name) for name in exports)
-
-
-def _is_visible(path: Path, folder: Path) -> bool:
-    """Whether no part of the path below the folder is hidden or a side file (`_SUCCESS`, `.tmp`)."""
-    inner = path.relative_to(folder)
-    return path.is_file() and not any(part.startswith((".", "_")) for part in inner.parts)
 
 
 def pin_files(paths: tuple[Path, ...]) -> str:

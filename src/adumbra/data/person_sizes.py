@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from adumbra.data.opening import open_source
 from adumbra.data.person_ids import Words
 from adumbra.data.persons import PersonSource
-from adumbra.data.sources import open_source
 from adumbra.errors import InvalidInput
 from adumbra.numerics import Ints
 from adumbra.schema.schema import Column, Kind, Schema

@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.columns import fill_column
 from adumbra.data.files import require_range
 from adumbra.data.person_ids import Words, read_ids, reading_of
 from adumbra.data.sets import arrow_lists, make_sets
+from adumbra.data.sources import Batch, SetBatch
 from adumbra.data.spool import HELD_BYTES, Spool
 from adumbra.errors import InvalidInput
 from adumbra.numerics import Array, Ints

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from adumbra.data.batch import SetBatch
+from adumbra.data.sources import SetBatch
 from adumbra.errors import InvalidInput, require
 from adumbra.matrices import ProjectionMatrix
 from adumbra.numerics import EXACT, ROW_BITS, Array

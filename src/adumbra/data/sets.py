@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adumbra.data.batch import Items, SetBatch
 from adumbra.data.columns import is_readable, read_numbers
 from adumbra.data.files import MEMORY_PIN, id_faults, pin_files, require_range, require_rows
 from adumbra.data.fimi import parse_lines
 from adumbra.data.lines import read_lines
 from adumbra.data.parquet import ahead, count_parquet, parquet_pieces, parquet_schema, piece_rows
+from adumbra.data.sources import Items, SetBatch
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT, Array, Ints
 from adumbra.schema.schema import ItemSpec, Schema

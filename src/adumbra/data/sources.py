@@ -1,31 +1,119 @@
-"""Open private rows: files, Arrow objects, arrays; always in blocks of fixed global row ranges.
+"""Private rows on their way: blocks of fixed global row ranges in schema order, and what reads them.
 
-Opening looks at file names, column names and storage types (and row counts where those are public).
-Whatever is wrong with these is said here; past it no value raises and none is shown. A view reads a
-source in another way: kept in memory for further passes, or watched.
+A `Source` gives the blocks (`opening.py` makes one of any data). A view reads a source in another way:
+kept in memory for further passes, or watched.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from adumbra.data.batch import Batch, Part, SetBatch
-from adumbra.data.files import Located, has_arrow, is_dataset, locate
-from adumbra.errors import AdumbraError, InvalidInput, require, unreadable
-from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array, few_columns
+from adumbra.errors import AdumbraError, require, unreadable
+from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array, Ints, few_columns
 from adumbra.schema.schema import Schema
 
 if TYPE_CHECKING:
     from adumbra.data.split import Split, Watcher
 
-_READABLE = (
-    "give a path, a pandas, polars or pyarrow table, an Arrow dataset, a SqlQuery, a numpy array or a "
-    "scipy.sparse matrix"
-)
+
+Items = NDArray[np.signedinteger]  # int32 where a source made them, which halves what is moved about
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows `start` to `start + len`: finite, within bounds, missing values filled in.
+
+    `values` is rows x columns in schema order, float64; categories and booleans are codes 0, 1, ... A
+    missing number of a column with `missing = "null"` is the next value above the column's bounds.
+    """
+
+    start: int
+    values: Array = field(repr=False)  # private: no repr may show it
+    weight: int = 1  # of each row in a sum, in units of 2^-weight_bits of the schema
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the values."""
+        return self.values.nbytes
+
+    @property
+    def noise_block(self) -> int:
+        """The number of the first noise block (4,096 rows by global row number) of this batch."""
+        return self.start // NOISE_BLOCK
+
+    def slice(self, first: int, last: int) -> "Batch":
+        """Rows `first` to `last` of this batch, without a copy."""
+        return Batch(self.start + first, self.values[first:last], self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class SetBatch:
+    """Item sets of rows `start` to `start + len`, in compressed rows.
+
+    Row i holds `indices[indptr[i]:indptr[i + 1]]`: sorted, without doubles, from 0 to width - 1.
+    """
+
+    start: int
+    indptr: Ints = field(repr=False)
+    indices: Items = field(repr=False)
+    width: int
+    weight: int = 1  # as above
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the rows."""
+        return self.indptr.nbytes + self.indices.nbytes
+
+    @property
+    def noise_block(self) -> int:
+        """The number of the first noise block of this batch."""
+        return self.start // NOISE_BLOCK
+
+    def slice(self, first: int, last: int) -> "SetBatch":
+        """Rows `first` to `last` of this batch."""
+        pointers = self.indptr[first : last + 1]
+        indices = self.indices[pointers[0] : pointers[-1]]
+        return SetBatch(self.start + first, pointers - pointers[0], indices, self.width, self.weight)
+
+    @property
+    def lengths(self) -> Ints:
+        """Items in each row."""
+        return self.indptr[1:] - self.indptr[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows that were read but are no batch yet; whoever works on them makes it, once."""
+
+    rows: int
+    nbytes: int  # of the batch
+    read: Callable[[], Batch | SetBatch] = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+def join_sets(batches: Sequence[SetBatch]) -> SetBatch:
+    """One batch of neighbouring ones of one weight, in row order."""
+    first = batches[0]
+    if len(batches) == 1:
+        return first
+    ends = np.cumsum([0, *(len(batch.indices) for batch in batches)])
+    pointers = [batch.indptr[:-1] + end for batch, end in zip(batches, ends[:-1], strict=True)]
+    indices = np.concatenate([batch.indices for batch in batches])
+    joined = np.concatenate([*pointers, ends[-1:]])
+    return SetBatch(first.start, joined, indices, first.width, first.weight)
 
 
 @runtime_checkable
@@ -86,73 +174,6 @@ class SourceView:
     def pin(self) -> str:
         """The source's own."""
         return self._source.pin()
-
-
-def open_source(data: object, schema: Schema) -> Source:
-    """Open a path, folder, glob, Arrow C stream object, numpy array or scipy.sparse matrix."""
-    kind = type(schema).__name__
-    remedy = "give a Schema, for a file Schema.read(path)"
-    require(isinstance(schema, Schema), f"schema of type {kind}: cannot be used; {remedy}")
-    source = _opened(data, schema)
-    if schema.person is None:
-        return source
-    from adumbra.data.persons import bounded_source  # noqa: PLC0415  (only this unit needs it)
-
-    return bounded_source(source)
-
-
-def _opened(data: object, schema: Schema) -> Source:
-    """The rows as they are."""
-    found, address = locate(data), ""
-    if found.kind == "sql" or type(data).__name__ == "SqlQuery":
-        from adumbra.data.sql import open_sql, query_of  # noqa: PLC0415
-
-        query = query_of(data)
-        if query is not None:
-            return open_sql(query, schema)
-    if found.kind == "store":
-        from adumbra.data.stores import dataset_of  # noqa: PLC0415
-
-        data, address = dataset_of(data), str(data)
-    if found.paths:
-        return _open_files(found, schema)
-    from adumbra.data import arrays  # noqa: PLC0415  (each kind of data loads only what it needs)
-
-    if isinstance(data, np.ndarray):
-        return arrays.open_array(data, schema)
-    if hasattr(data, "tocsr"):
-        return arrays.open_sparse(data, schema)
-    if is_dataset(data):
-        from adumbra.data.datasets import open_dataset  # noqa: PLC0415
-
-        return open_dataset(data, schema, address)
-    if has_arrow(data):
-        return arrays.open_arrow(data, schema)
-    raise InvalidInput(f"data of type {type(data).__name__}: cannot be read; {_READABLE}")
-
-
-def _open_files(found: Located, schema: Schema) -> Source:
-    """Open files of one kind, as a table or as item sets."""
-    kind, paths = found.kind, found.paths
-    if kind in ("csv", "jsonl"):
-        from adumbra.data.csv import open_csv  # noqa: PLC0415
-        from adumbra.data.jsonl import open_jsonl  # noqa: PLC0415
-
-        words = "CSV files" if kind == "csv" else "JSON lines"
-        require(schema.items is None, f"items: {words} hold no item sets; use Parquet list<int> or .dat")
-        return (open_csv if kind == "csv" else open_jsonl)(paths, schema)
-    from adumbra.data import parquet, sets  # noqa: PLC0415
-
-    if kind == "dat":
-        remedy = "declare [items] in the schema, or give a table"
-        require(schema.items is not None, f"data={paths[0].name!r}: .dat files hold item sets; {remedy}")
-        return sets.open_sets(sets.DatReader(paths), schema)
-    if schema.items is None:
-        return parquet.open_parquet(paths, schema)
-    for path in paths:
-        person = schema.person.column if schema.person is not None else None
-        sets.require_lists(schema.items, parquet.parquet_schema(path), f"data={path.name!r}", person)
-    return sets.open_sets(sets.ParquetReader(paths, schema.items.column), schema)
 
 
 # A source that shows its quantised rows to a watcher during the first whole pass.

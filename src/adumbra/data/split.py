@@ -18,12 +18,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adumbra.data.batch import SetBatch
 from adumbra.data.csv import CsvSource, Marks, csv_pieces, file_marks
 from adumbra.data.files import MEMORY_PIN, PieceSource, pin_files, rechunk
 from adumbra.data.parquet import ParquetSource, group_rows, parquet_pieces
 from adumbra.data.sets import ParquetReader, SetSource
-from adumbra.data.sources import SeenRows, Source, WatchedSource
+from adumbra.data.sources import SeenRows, SetBatch, Source, WatchedSource
 from adumbra.errors import Unsupported
 from adumbra.schema.schema import Schema
 

@@ -20,7 +20,8 @@ from sqlalchemy import URL, CursorResult, Engine, create_engine, event, make_url
 from sqlalchemy.pool import NullPool
 
 from adumbra.data.cells import CELLS, printed_cells, read_cells
-from adumbra.data.files import PIECE_ROWS, PieceSource, is_query_file, match_columns, require_rows
+from adumbra.data.files import PIECE_ROWS, PieceSource, match_columns, require_rows
+from adumbra.data.opening import is_query_file
 from adumbra.data.spool import Spool
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import Schema

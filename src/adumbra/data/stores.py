@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 
-from adumbra.data.files import is_store
+from adumbra.data.opening import is_store
 from adumbra.errors import InvalidInput, require
 
 _SUFFIXES = (".parquet", ".pq")

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
-from adumbra.data.batch import Batch, SetBatch
-from adumbra.data.sources import Source
+from adumbra.data.sources import Batch, SetBatch, Source
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic

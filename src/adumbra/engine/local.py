@@ -17,8 +17,7 @@ from typing import TypeVar, cast
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from adumbra.data.batch import Batch, Part, SetBatch, join_sets
-from adumbra.data.sources import Source, parts
+from adumbra.data.sources import Batch, Part, SetBatch, Source, join_sets, parts
 from adumbra.engine.base import (
     BLOCK_BYTES,
     BLOCK_ROWS,

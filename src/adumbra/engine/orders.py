@@ -29,8 +29,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
-from adumbra.data.batch import Batch
-from adumbra.data.sources import Source
+from adumbra.data.sources import Batch, Source
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError, ClusterFailed, InvalidInput, NoiseKeyReused, system_fault
 from adumbra.numerics import Ints

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from adumbra.data.sources import Source, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Source
 from adumbra.errors import InvalidInput, VerificationFailed, require
 from adumbra.estimators._inputs import feature_names, read_bounds, read_relation, rows_of
 from adumbra.estimators._saving import Kept, read_estimator, write_estimator

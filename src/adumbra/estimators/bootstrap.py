@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Config
 from adumbra.mechanisms.methods import config_of

@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin
 
-from adumbra.data.sources import Source, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from adumbra.data.sources import Source, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Source
 from adumbra.errors import InvalidInput
 from adumbra.estimators._base import TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count

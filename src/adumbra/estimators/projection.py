@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput, PrivacyCostWarning, require
 from adumbra.estimators._base import PrivateEstimator, numeric_schema
 from adumbra.estimators._inputs import Bounds, as_numbers

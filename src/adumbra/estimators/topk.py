@@ -12,7 +12,8 @@ from scipy.sparse import csr_array, issparse
 
 from adumbra.data.arrays import is_there
 from adumbra.data.cells import array_numbers, read_lists
-from adumbra.data.sources import Source, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Source
 from adumbra.errors import InvalidInput, require
 from adumbra.estimators._base import PrivateEstimator
 from adumbra.estimators._inputs import as_numbers, is_table, read_count, read_relation

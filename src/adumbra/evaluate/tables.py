@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Batch
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import NOISE_BLOCK, Array
 from adumbra.release.artifact import Release

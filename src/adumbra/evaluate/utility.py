@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import Batch
 from adumbra.errors import require
 from adumbra.numerics import NOISE_BLOCK, Array, Ints
 from adumbra.schema.schema import Column, Schema

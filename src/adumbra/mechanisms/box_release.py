@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import Source
+from adumbra.data.sources import Batch, Source
 from adumbra.engine.base import Engine
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms import sizes

@@ -15,8 +15,8 @@ from enum import StrEnum
 import numpy as np
 from scipy.sparse import csc_array
 
-from adumbra.data.batch import Items, SetBatch
 from adumbra.data.sets import are_sets
+from adumbra.data.sources import Items, SetBatch
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import ROW_BITS, Ints, sqrt_upper, sum_upper
 from adumbra.relations import Neighbours

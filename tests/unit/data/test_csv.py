@@ -11,8 +11,7 @@ import pytest
 from adumbra.data import csv_numbers
 from adumbra.data.csv_header import read_header, read_rows
 from adumbra.data.csv_records import Layout, split_records
-from adumbra.data.describing import describe
-from adumbra.data.sources import open_source
+from adumbra.data.opening import describe, open_source
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.relations import Neighbours
 from support.data import table

@@ -3,8 +3,7 @@
 import pytest
 
 from adumbra.data.csv_header import look_like_values
-from adumbra.data.describing import compare, describe, fields_by
-from adumbra.data.sources import open_source
+from adumbra.data.opening import compare, describe, fields_by, open_source
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Pattern, Schema

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder, scale_number
+from adumbra.data.sources import Batch
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Pattern, Schema

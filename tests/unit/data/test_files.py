@@ -14,9 +14,8 @@ import pytest
 
 from adumbra.data import files
 from adumbra.data.columns import fill_column, fits_kind
-from adumbra.data.describing import compare
 from adumbra.data.files import filled
-from adumbra.data.sources import open_source
+from adumbra.data.opening import compare, open_source
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema

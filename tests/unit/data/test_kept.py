@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import SetBatch
-from adumbra.data.sources import KeptSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import KeptSource, SetBatch
 from adumbra.mechanisms.topk.zone import ZoneSource, zone_source
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adumbra.data import files, parquet
+from adumbra.data.opening import open_source
 from adumbra.data.persons import PersonSource
-from adumbra.data.sources import KeptSource, WatchedSource, open_source, parts
+from adumbra.data.sources import KeptSource, WatchedSource, parts
 from adumbra.engine.base import BLOCK_BYTES, WIDE_BYTES, block_rows, fold_rows
 from adumbra.engine.local import LocalEngine
 from adumbra.mechanisms.projection import rows as projection

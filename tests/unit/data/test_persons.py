@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adumbra.audit.recorder import DirectEngine
-from adumbra.data.describing import compare
+from adumbra.data.opening import _opened, compare, open_source
 from adumbra.data.persons import PersonSource, bounded_source
-from adumbra.data.sources import WatchedSource, _opened, open_source
+from adumbra.data.sources import WatchedSource
 from adumbra.data.spool import Spool
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, SchemaError, Unsupported

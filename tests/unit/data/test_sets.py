@@ -10,11 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from adumbra.data.batch import SetBatch, join_sets
-from adumbra.data.describing import compare, describe
+from adumbra.data.opening import compare, describe, open_source
 from adumbra.data.parquet import ahead, piece_rows
 from adumbra.data.sets import item_spec
-from adumbra.data.sources import open_source
+from adumbra.data.sources import SetBatch, join_sets
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema

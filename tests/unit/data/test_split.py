@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adumbra.data.datasets import row_groups
-from adumbra.data.sources import KeptSource, WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import KeptSource, WatchedSource
 from adumbra.data.split import cuts, split
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.topk.zone import ZoneSource

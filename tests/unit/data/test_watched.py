@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
-from adumbra.data.sources import SET_COLUMNS, WatchedSource, open_source
+from adumbra.data.opening import open_source
+from adumbra.data.sources import SET_COLUMNS, WatchedSource
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS
 from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.relations import Neighbours, Unit

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import adumbra as ad
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.methods import METHODS
 from adumbra.mechanisms.topk.config import Algorithm

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.mechanisms.moments.config import MomentsConfig

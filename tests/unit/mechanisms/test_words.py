@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import adumbra as ad
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.mechanisms.base import Published
 from adumbra.mechanisms.methods import method_of
 from adumbra.relations import Neighbours, Unit

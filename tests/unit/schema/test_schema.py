@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Pattern, Schema

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from adumbra.data.batch import SetBatch
+from adumbra.data.sources import SetBatch
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.relations import Neighbours
 from adumbra.statistics.counts import (

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from adumbra.data.batch import SetBatch
 from adumbra.data.bounds import bound_rows
 from adumbra.data.persons import PersonRows, keep_rows, weigh_rows
+from adumbra.data.sources import SetBatch
 from adumbra.engine.base import add_rows
 from adumbra.errors import Unsupported
 from adumbra.relations import Neighbours, Reach

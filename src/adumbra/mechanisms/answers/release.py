@@ -20,8 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch
-from adumbra.data.sources import KeptSource, Source
+from adumbra.data.sources import Batch, KeptSource, Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.answers.config import AnswersConfig
 from adumbra.mechanisms.answers.plan import Parts, counting_noise

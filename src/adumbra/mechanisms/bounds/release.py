@@ -16,8 +16,7 @@ Limits      Level names that nobody declared are not released: docs/decisions/00
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch
-from adumbra.data.sources import Source
+from adumbra.data.sources import Batch, Source
 from adumbra.engine.base import Engine
 from adumbra.mechanisms.base import Draft, Published, Settled
 from adumbra.mechanisms.bounds.config import BoundsConfig

@@ -24,9 +24,8 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.bounds import BoundedRows
-from adumbra.data.sources import KeptSource, Source
+from adumbra.data.sources import Batch, KeptSource, SetBatch, Source
 from adumbra.engine.base import Engine
 from adumbra.errors import require
 from adumbra.mechanisms.base import Calibrated, Draft, Published, Settled

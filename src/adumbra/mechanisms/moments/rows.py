@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.bounds import BoundedRows, bound_rows, with_classes, with_constant
+from adumbra.data.sources import Batch, SetBatch
 from adumbra.numerics import Array, Ints, Lattice, few_columns, row_squares
 from adumbra.postprocess.moments.design import Centre, Design, Feature
 from adumbra.postprocess.moments.tables import Codes

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch
 from adumbra.data.bounds import BoundedElements, clip_projected, project
 from adumbra.data.encode import Encoder
+from adumbra.data.sources import Batch
 from adumbra.matrices import ProjectionMatrix, lattice_matrix
 from adumbra.mechanisms.base import (
     Calibrated,

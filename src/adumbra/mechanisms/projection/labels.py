@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch
 from adumbra.data.encode import Encoder
+from adumbra.data.sources import Batch
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_laplace
 from adumbra.mechanisms.fields import refuse_idle

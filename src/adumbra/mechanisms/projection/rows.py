@@ -20,11 +20,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from adumbra.data.batch import Batch, SetBatch
 from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, clip_projected, project
 from adumbra.data.encode import Encoder
 from adumbra.data.set_rows import bound_set_elements, bound_sets, project_sets
-from adumbra.data.sources import Source
+from adumbra.data.sources import Batch, SetBatch, Source
 from adumbra.engine.base import Engine
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.matrices import ProjectionMatrix

@@ -14,10 +14,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from adumbra.data.batch import Batch
 from adumbra.data.bounds import BoundedRows, augment, bound_rows, project, with_constant
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import Source, SourceView
+from adumbra.data.sources import Batch, Source, SourceView
 from adumbra.engine.base import Engine
 from adumbra.errors import require
 from adumbra.mechanisms.projection.rows import EXACT_EXPONENT

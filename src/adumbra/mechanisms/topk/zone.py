@@ -11,8 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from adumbra.data.batch import Batch, SetBatch
-from adumbra.data.sources import KeptSource, Source, SourceView
+from adumbra.data.sources import Batch, KeptSource, SetBatch, Source, SourceView
 from adumbra.data.split import Split, split
 from adumbra.numerics import Ints
 

@@ -16,7 +16,7 @@ from adumbra.numerics import figure_lower, figure_upper
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger.chain import Chain, read_events
 from adumbra.privacy.ledger.guards import renew_population_guard
-from adumbra.privacy.ledger.model import charges, entries, populations
+from adumbra.privacy.ledger.model import charges, entries, events, populations
 from adumbra.privacy.ledger.values import (
     MAX_UNITS,
     Currency,
@@ -40,6 +40,13 @@ _GUARDED = (
     .values(spent=populations.c.spent + bindparam("units"))
     .returning(populations.c.spent)
 )
+# Evaluations: the pattern, of the canonical body of an event, narrows the reading; the kind decides.
+_NOTED = (
+    select(events.c.body)
+    .where(events.c.log == "public", events.c.body.like('%"kind":"evaluate"%'))
+    .order_by(events.c.sequence)
+)
+_FAMILY = select(charges.c.entry).where(charges.c.population.in_(bindparam("names", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,3 +375,12 @@ def load(connection: Connection, entry: str) -> RowMapping:
     if row is None:
         raise InvalidInput(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
     return row
+
+
+def evaluated(connection: Connection, population: str) -> tuple[str, ...]:
+    """Entries of this population, of those above it and of their children that were evaluated."""
+    names = [account.population.name for account in lineage(connection, population)]
+    family = {row.entry for row in connection.execute(_FAMILY, {"names": names})}
+    found = [json.loads(row.body) for row in connection.execute(_NOTED)]
+    own = (event["entry"] for event in found if event["kind"] == "evaluate")
+    return tuple(dict.fromkeys(entry for entry in own if entry in family))

@@ -25,7 +25,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy import text as sql
 
-from adumbra.attestation.operators import OWNER_KINDS, Approval, Roll, act_message
+from adumbra.attestation.loghead import Proof
+from adumbra.attestation.operators import OWNER_KINDS, Approval, HeadKey, Roll, act_message
 from adumbra.attestation.signers import Signer
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.ledger.model import FORMAT, events, heads, keys
@@ -39,6 +40,7 @@ _LOCKED_HEADS = select(heads).order_by(heads.c.log).with_for_update()
 ROLL = "roll:"  # in front of the names of such rows of `keys`
 _PUBLIC_HEAD = select(heads).where(heads.c.log == "public")
 _APPEND = insert(events)
+_BODIES = select(events.c.body).where(events.c.log == "public").order_by(events.c.sequence)
 _ROLL = select(keys).where((keys.c.name.like("roll:%")) | keys.c.name.in_(("ledger", "public_key")))
 _ENROLMENTS = select(keys.c.value).where(keys.c.name.like("roll:%"))
 _ADVANCE = (
@@ -269,3 +271,18 @@ def read_events(connection: Connection, log: Log) -> Iterator[dict[str, Any]]:
     query = select(events.c.body).where(events.c.log == log).order_by(events.c.sequence)
     for row in connection.execute(query):
         yield json.loads(row.body)
+
+
+def bodies(connection: Connection) -> list[str]:
+    """The bodies of the public events, as they were hashed."""
+    return [row.body for row in connection.execute(_BODIES)]
+
+
+def prove(connection: Connection, ledger: str, key: HeadKey, entry: str) -> Proof:
+    """That this entry was sealed, under the head of the log as it stood then."""
+    texts = bodies(connection)
+    for index, text in enumerate(texts):
+        event = json.loads(text)
+        if event["kind"] == "seal" and event["entry"] == entry:
+            return Proof.of_last(texts[: index + 1], ledger, key)
+    raise LedgerError(f"entry={entry}: is not sealed; there is nothing to prove yet")

@@ -223,7 +223,7 @@ class Ledger(Operated):
     def evaluated(self, population: str) -> tuple[str, ...]:
         """Releases of the population, and of those that share its people, that were evaluated."""
         with self._store.read() as connection:
-            return log.evaluated(connection, population)
+            return accounts.evaluated(connection, population)
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:

@@ -1,4 +1,4 @@
-"""The public log as a Merkle tree: proofs for releases, heads for witnesses, and withdrawals.
+"""The public log as a Merkle tree: heads for witnesses, and withdrawals.
 
 The tree's entries are the bodies of the public events, in order, so each head of the chain has one root.
 """
@@ -7,28 +7,18 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection
 
-from adumbra.attestation.loghead import LogHead, Proof, Tree
+from adumbra.attestation.loghead import LogHead, Tree
 from adumbra.attestation.operators import HeadKey
 from adumbra.attestation.witness import NOTICES, PublishedHead, WholeLog
-from adumbra.errors import InvalidInput, LedgerError, VerificationFailed, require
-from adumbra.privacy.ledger.accounts import lineage, load, reason_of
-from adumbra.privacy.ledger.chain import Chain, canonical
+from adumbra.errors import InvalidInput, VerificationFailed, require
+from adumbra.privacy.ledger.accounts import load, reason_of
+from adumbra.privacy.ledger.chain import Chain, bodies, canonical
 from adumbra.privacy.ledger.export import verify_export
-from adumbra.privacy.ledger.model import charges, events
 from adumbra.privacy.ledger.values import State
 
-EVALUATED = '%"kind":"evaluate"%'  # in the canonical body of an event
-_BODIES = select(events.c.body).where(events.c.log == "public").order_by(events.c.sequence)
-_NOTED = _BODIES.where(events.c.body.like(EVALUATED))
-_FAMILY = select(charges.c.entry).where(charges.c.population.in_(bindparam("names", expanding=True)))
 MOST_EARLIER = 256  # proofs from earlier heads in one head file: the latest releases
-
-
-def bodies(connection: Connection) -> list[str]:
-    """The bodies of the public events, as they were hashed."""
-    return [row.body for row in connection.execute(_BODIES)]
 
 
 def _tree(texts: Iterable[str]) -> Tree:
@@ -37,16 +27,6 @@ def _tree(texts: Iterable[str]) -> Tree:
 
 def _notices(texts: Iterable[str]) -> list[str]:
     return [text for text in texts if json.loads(text)["kind"] in NOTICES]
-
-
-def prove(connection: Connection, ledger: str, key: HeadKey, entry: str) -> Proof:
-    """That this entry was sealed, under the head of the log as it stood then."""
-    texts = bodies(connection)
-    for index, text in enumerate(texts):
-        event = json.loads(text)
-        if event["kind"] == "seal" and event["entry"] == entry:
-            return Proof.of_last(texts[: index + 1], ledger, key)
-    raise LedgerError(f"entry={entry}: is not sealed; there is nothing to prove yet")
 
 
 def publish_head(
@@ -116,16 +96,6 @@ def note_evaluation(chain: Chain, noted: Iterable[str]) -> None:
     """Write that published releases are about to be held against private rows."""
     for entry in noted:
         chain.act("evaluate", {"entry": entry, "digest": _published(chain.connection, entry)})
-
-
-def evaluated(connection: Connection, population: str) -> tuple[str, ...]:
-    """Entries of this population, of those above it and of their children that were evaluated."""
-    names = [account.population.name for account in lineage(connection, population)]
-    family = {row.entry for row in connection.execute(_FAMILY, {"names": names})}
-    found = [json.loads(row.body) for row in connection.execute(_NOTED)]
-    # The pattern narrows the reading; the kind decides.
-    own = (event["entry"] for event in found if event["kind"] == "evaluate")
-    return tuple(dict.fromkeys(entry for entry in own if entry in family))
 
 
 def _published(connection: Connection, entry: str) -> str:

@@ -25,9 +25,9 @@ from adumbra.errors import LedgerError, require
 from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger import accounts, files, log, tripwire
+from adumbra.privacy.ledger import accounts, files
 from adumbra.privacy.ledger.accounts import Quote
-from adumbra.privacy.ledger.chain import Chain, canonical, read_head, read_roll
+from adumbra.privacy.ledger.chain import Chain, canonical, prove, read_head, read_roll
 from adumbra.privacy.ledger.model import charges, entries, events, populations
 from adumbra.privacy.ledger.store import ReplyLost
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, State
@@ -312,7 +312,7 @@ class Spending:
     def proof(self, entry_id: str) -> Proof:
         """That an entry was sealed, under the signed head of the log of that moment."""
         with self._heads() as (connection, key):
-            return log.prove(connection, self._id, key, entry_id)
+            return prove(connection, self._id, key, entry_id)
 
     def fingerprint(self, width: int) -> Fingerprint:
         """An empty fingerprint under this ledger's secret key, for rows of this width."""
@@ -321,7 +321,10 @@ class Spending:
     def record_fingerprint(self, entry_id: str, fingerprint: Fingerprint) -> None:
         """Keep a paid pass's fingerprint in the private log; no output ever depends on it."""
         with self._acts() as chain:
-            tripwire.record(chain, entry_id, fingerprint)
+            population = accounts.load(chain.connection, entry_id)["population"]
+            digest, sketch = fingerprint.digest(), fingerprint.sketch()
+            fields = {"population": population, "digest": digest, "sketch": sketch}
+            chain.append("private", "fingerprint", entry=entry_id, **fields)
 
     @contextmanager
     def _heads(self) -> Iterator[tuple[Connection, HeadKey]]:

@@ -10,10 +10,9 @@ from itertools import combinations
 
 from sqlalchemy import Connection
 
-from adumbra.privacy.fingerprint import SKETCH, Fingerprint
-from adumbra.privacy.ledger import accounts
+from adumbra.privacy.fingerprint import SKETCH
 from adumbra.privacy.ledger.accounts import lineage
-from adumbra.privacy.ledger.chain import Chain, read_events
+from adumbra.privacy.ledger.chain import read_events
 from adumbra.privacy.ledger.declarations import declared_different
 from adumbra.privacy.ledger.values import Currency, Overlap, Population
 
@@ -36,19 +35,6 @@ def shared(one: Sequence[str], other: Sequence[str]) -> float:
 def _distinct(words: Sequence[int]) -> float:
     """How many distinct rows a sketch stands for: exact below 256, else from its largest hash."""
     return float(len(words)) if len(words) < SKETCH else (SKETCH - 1) / math.ldexp(words[-1], -64)
-
-
-def record(chain: Chain, entry: str, fingerprint: Fingerprint) -> None:
-    """Write a fingerprint to the private log, and to nothing else."""
-    population = accounts.load(chain.connection, entry)["population"]
-    chain.append(
-        "private",
-        "fingerprint",
-        entry=entry,
-        population=population,
-        digest=fingerprint.digest(),
-        sketch=fingerprint.sketch(),
-    )
 
 
 def overlaps(connection: Connection) -> tuple[Overlap, ...]:

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from adumbra import workflow
-from adumbra.data.batch import SetBatch
+from adumbra.data.sources import SetBatch
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.moments import design as moments_plan
 from adumbra.mechanisms.moments import plan as moments_costs
@@ -462,7 +462,7 @@ def test_values_outside_their_columns_count_nowhere():
     schema = mixed_schema()
     decided = design(LOUD, with_rows(schema, 1000))
     table = mixed_table(5)
-    from adumbra.data.sources import open_source
+    from adumbra.data.opening import open_source
 
     batch = next(open_source(table, schema).batches(4096))
     hostile = batch.values.copy()

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.moments import chosen as joint
 from adumbra.mechanisms.moments import release as moments

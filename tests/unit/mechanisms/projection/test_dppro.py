@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import beta, chi2
 
 from adumbra import matrices, workflow
-from adumbra.data.batch import Batch
 from adumbra.data.bounds import clip_projected
+from adumbra.data.sources import Batch
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.evaluate.projection_published import theorem_2_sigma

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import adumbra as ad
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.projection.labels import label_epsilon, row_amount
 from adumbra.privacy.conversion import compose_mu, mu_of, pure_to_mu

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import open_source
+from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.mechanisms.ron_gauss import RONGaussConfig, sums

@@ -14,11 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from adumbra.data.batch import Batch
 from adumbra.data.columns import fill_column, is_readable
-from adumbra.data.describing import compare, describe
-from adumbra.data.files import find_files
-from adumbra.data.sources import Source, open_source
+from adumbra.data.opening import compare, describe, find_files, open_source
+from adumbra.data.sources import Batch, Source
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Pattern, Schema
