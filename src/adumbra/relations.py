@@ -4,8 +4,9 @@ Below `data` and `privacy` alike, because a schema declares the pair and a guara
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
 from adumbra.errors import Unsupported, require
 
@@ -31,10 +32,10 @@ class Neighbours(StrEnum):
     REPLACE_PERSON = "replace-person"
     ADD_REMOVE_PERSON = "add-remove-person"
 
-    @property
-    def rows_are_public(self) -> bool:
-        """Whether the number of rows may be shown."""
-        return self in (Neighbours.REPLACE_ONE, Neighbours.ONE_ELEMENT)
+    rows_are_public: bool  # whether the number of rows may be shown
+
+    def __init__(self, word: str) -> None:
+        self.rows_are_public = word in ("replace-one", "one-element")
 
     @property
     def row_steps(self) -> "tuple[Neighbours, ...]":
@@ -61,6 +62,7 @@ class Moves:
 
     what: Moved
     amount: float
+    rows_are_public: ClassVar[bool] = True  # whether the number of rows may be shown
 
     def __post_init__(self) -> None:
         amount = self.amount
@@ -75,11 +77,6 @@ class Moves:
     def __str__(self) -> str:
         """As ledgers and cards write it: word and amount."""
         return f"{self.what} {self.amount!r}"
-
-    @property
-    def rows_are_public(self) -> bool:
-        """Whether the number of rows may be shown."""
-        return True
 
     @property
     def figure(self) -> str:
@@ -106,11 +103,11 @@ class Reach:
 
     neighbours: Neighbours
     rows: int = 1  # 1, or the declared bound of a person
+    # A change of one unit is at most `rows` changes of these kinds, of one row each.
+    steps: tuple[Neighbours, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def steps(self) -> tuple[Neighbours, ...]:
-        """A change of one unit is at most `rows` changes of these kinds, of one row each."""
-        return self.neighbours.row_steps
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", self.neighbours.row_steps)
 
 
 def relation_of(text: str) -> Relation:

@@ -12,8 +12,8 @@ from adumbra import workflow
 from adumbra.data.bounds import BoundedElements, bound_rows
 from adumbra.mechanisms.base import Calibrated
 from adumbra.mechanisms.projection import plan as projections
+from adumbra.mechanisms.projection import release as drawn
 from adumbra.mechanisms.projection import rows as projected
-from adumbra.mechanisms.projection import sensitivity
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from support.projection import configs, items, mixed, numbers, replayed_pairs
 
@@ -166,9 +166,9 @@ def test_half_the_noise_is_caught(monkeypatch):
 
 def test_a_forgotten_clip_is_caught(monkeypatch):
     monkeypatch.setattr(
-        projected,
+        drawn,
         "clip_projected",
-        lambda exact, exponent, radius: projected.exact_lattice(exact, projected.clip_exponent(radius)),
+        lambda exact, exponent, radius: drawn.exact_lattice(exact, projected.clip_exponent(radius)),
     )
     config, schema = (
         DPProConfig(n_components=K, epsilon=1.0, delta=1e-6, row_norm=0.4, family="gaussian"),
@@ -190,7 +190,7 @@ def test_an_average_row_norm_instead_of_the_largest_is_caught(monkeypatch):
         lengths = np.linalg.norm(matrix.to_float(), axis=1)
         return type("S", (), {"l1": float(lengths.mean()), "l2": float(lengths.mean())})()
 
-    monkeypatch.setattr(sensitivity, "element_sensitivity", average)
+    monkeypatch.setattr(projected, "element_sensitivity", average)
     assert caught(config, schema, element_neighbours(np.random.default_rng(4)))
 
 

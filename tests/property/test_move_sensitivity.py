@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from adumbra.data.sources import Batch
 from adumbra.matrices import public_matrix
-from adumbra.mechanisms.projection.rows import EXACT_EXPONENT, row_space
-from adumbra.mechanisms.projection.sensitivity import rescaled, unclipped_sensitivity
+from adumbra.mechanisms.projection.forecast import rescaled
+from adumbra.mechanisms.projection.rows import EXACT_EXPONENT, row_space, unclipped_sensitivity
 from adumbra.postprocess.distances import gaussian_law
 from adumbra.relations import Moved, Moves, Unit
 from adumbra.schema.schema import Column, Kind, Schema

@@ -11,7 +11,7 @@ from adumbra.audit.pairs import ELEMENT, ROW, WIDTH, Case, Tables, replaced
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms.methods import method_of
 from adumbra.mechanisms.projection import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection import sensitivity as projected
+from adumbra.mechanisms.projection import rows as projected
 from adumbra.mechanisms.projection.plan import MATRIX, secret_projection
 from adumbra.mechanisms.projection.rows import row_space
 from adumbra.numerics import Array

@@ -23,7 +23,6 @@ from adumbra.mechanisms.moments import release as synthesizer
 from adumbra.mechanisms.projection import plan as projections
 from adumbra.mechanisms.projection import release as projected_rows
 from adumbra.mechanisms.projection import rows as projected
-from adumbra.mechanisms.projection import sensitivity as moved
 from adumbra.mechanisms.ron_gauss import scales, sums
 from adumbra.mechanisms.topk import methods, phases, svt
 from adumbra.privacy import grant as grants
@@ -244,7 +243,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="average row of R instead of the longest",
         check="sensitivity",
         case="dppro/element",
-        patches=lambda: [(moved, "element_sensitivity", wrong.average)],
+        patches=lambda: [(projected, "element_sensitivity", wrong.average)],
         config=wrong.gaussian_family,
     ),
     Mutant(
@@ -375,7 +374,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="a change of category counted as one cell",
         check="sensitivity",
         case="dppro/element/categories",
-        patches=lambda: [(moved, "element_sensitivity", wrong.one_cell)],
+        patches=lambda: [(projected, "element_sensitivity", wrong.one_cell)],
     ),
     Mutant(
         name="rows summed twice by the engine of production",

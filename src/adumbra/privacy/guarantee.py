@@ -9,7 +9,7 @@ Proof       guarantee.proof.md, of `PrivacyGuarantee.compose` and the constructo
 import html
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from adumbra.errors import InvalidInput, Unsupported, require
@@ -53,8 +53,10 @@ class PrivacyGuarantee:
     pure_epsilon: float | None = None  # "epsilon" where a guarantee is stored
     mu: float | None = None
     delta: float = 0.0
+    is_pure: bool = field(init=False, repr=False, compare=False)  # pure epsilon, with no delta at all
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "is_pure", self.mu is None)
         require_legal(self.unit, self.neighbours)
         require(
             (self.pure_epsilon is None) != (self.mu is None),
@@ -76,11 +78,6 @@ class PrivacyGuarantee:
     def epsilon(self) -> float:
         """Epsilon at the quoted delta, rounded up; a pure guarantee's own."""
         return self.epsilon_at(self.delta)
-
-    @property
-    def is_pure(self) -> bool:
-        """Whether it is pure epsilon, with no delta at all."""
-        return self.mu is None
 
     def as_mu(self) -> float:
         """What it costs in the Gaussian currency, rounded up."""

@@ -3,9 +3,8 @@
 from adumbra.mechanisms.base import Method
 from adumbra.mechanisms.projection import plan
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection.pictures import pictures, words
 from adumbra.mechanisms.projection.plan import settle_dppro, settle_jl_laplace
-from adumbra.mechanisms.projection.release import draw_dppro, draw_jl_laplace
+from adumbra.mechanisms.projection.release import draw_dppro, draw_jl_laplace, pictures, words
 
 DPPRO = Method(
     name=plan.DPPRO,

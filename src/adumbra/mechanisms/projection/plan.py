@@ -27,7 +27,13 @@ from adumbra.mechanisms.base import (
 )
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection.forecast import forecast
+from adumbra.mechanisms.projection.forecast import (
+    forecast,
+    laplace_notes,
+    moves_notes,
+    rescaled,
+    unprojected,
+)
 from adumbra.mechanisms.projection.labels import LabelPart, label_part, row_amount
 from adumbra.mechanisms.projection.rows import (
     CLIPPED_BITS,
@@ -41,13 +47,7 @@ from adumbra.mechanisms.projection.rows import (
     noise_entry,
     row_space,
     size_of,
-)
-from adumbra.mechanisms.projection.sensitivity import (
-    laplace_notes,
-    moves_notes,
-    rescaled,
     unclipped_sensitivity,
-    unprojected,
 )
 from adumbra.mechanisms.sizes import Size
 from adumbra.numerics import sqrt_upper

@@ -9,22 +9,20 @@ A boolean and a category of two levels are one coordinate, -1/2 or 1/2, as a num
 Released numbers are in units of `RowSpace.norm` (1 for the element unit), so that they lie on a
 power-of-two grid; `postprocess.distances` multiplies squared distances back.
 
-Proof       rows.proof.md, of `row_space`, `RowSpace.exact`, `exact_rows`.
+Proof       rows.proof.md, of `row_space`, `RowSpace.exact` and, in release.py, `exact_rows`;
+            dppro.proof.md and jl_laplace.proof.md, of `unclipped_sensitivity`.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-import pyarrow as pa
 
-from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, clip_projected, project
+from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, project
 from adumbra.data.encode import Encoder
 from adumbra.data.set_rows import bound_set_elements, bound_sets, project_sets
-from adumbra.data.sources import Batch, SetBatch, Source
-from adumbra.engine.base import Engine
+from adumbra.data.sources import Batch, SetBatch
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms import sizes
@@ -34,18 +32,15 @@ from adumbra.numerics import (
     MATRIX_BITS,
     ROW_BITS,
     Array,
-    Ints,
-    Lattice,
-    coarsen,
     fraction_upper,
     sqrt_upper,
 )
-from adumbra.postprocess.decode import plain_array
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw
-from adumbra.privacy.handover import KeyedRows
-from adumbra.relations import Moves, Neighbours, Relation, Unit
-from adumbra.release.storage import TableStream
+from adumbra.relations import Moved, Moves, Neighbours, Relation, Unit
 from adumbra.schema.schema import Kind, Schema
+from adumbra.statistics.base import Sensitivity
+from adumbra.statistics.move_sensitivity import cell_move_sensitivity, row_move_sensitivity
+from adumbra.statistics.projection_sensitivity import element_sensitivity
 
 PURPOSE = "rows"  # of the noise of both, a key for each block of 4,096 rows
 EXACT_EXPONENT = -(ROW_BITS + MATRIX_BITS)  # x R is exact on this grid
@@ -232,31 +227,6 @@ def column_names(n_components: int) -> list[str]:
     return [f"y{j + 1}" for j in range(n_components)]
 
 
-def arrow_schema(n_components: int, label: pa.Field | None = None) -> pa.Schema:
-    """Released rows: one float64 column per component, then the label where it leaves."""
-    fields = [pa.field(name, pa.float64(), nullable=False) for name in column_names(n_components)]
-    return pa.schema(fields if label is None else [*fields, label])
-
-
-def released_rows(
-    source: Source,
-    noisy_rows: KeyedRows[AnyBatch, pa.RecordBatch],
-    schema: pa.Schema,
-    *,
-    engine: Engine,
-) -> TableStream:
-    """Noisy rows, drawn block by block while they are written."""
-    function: Callable[[Batch], pa.RecordBatch] = noisy_rows
-    return TableStream(schema=schema, batches=engine.map_blocks(source, function, stage="noisy rows"))
-
-
-def record_batch(noisy: Lattice, label: pa.Array | None, schema: pa.Schema) -> pa.RecordBatch:
-    """A noisy block as it is written, and its label where that leaves."""
-    values = np.asfortranarray(noisy.to_float())
-    columns = [plain_array(values[:, j]) for j in range(values.shape[1])]
-    return pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
-
-
 def size_of(space: RowSpace, schema: Schema, n_components: int, *, released: bool) -> Size:
     """Memory and disk of projected rows: the matrix, blocks on their way, a row group of the file."""
     names, matrix = column_names(n_components), space.width * n_components
@@ -270,22 +240,6 @@ def natural_exponent(matrix: ProjectionMatrix) -> int:
     common = int(np.gcd.reduce(np.abs(matrix.units.astype(np.int64)), axis=None))
     shift = (common & -common).bit_length() - 1 if common else 0
     return EXACT_EXPONENT + shift
-
-
-def exact_lattice(exact: Array, exponent: int) -> Lattice:
-    """The exact product, rounded to 2**exponent where that is coarser than its own grid."""
-    units: Ints = exact.astype(np.int64)
-    return coarsen(Lattice(units, EXACT_EXPONENT), exponent)
-
-
-def exact_rows(
-    batch: AnyBatch, space: RowSpace, matrix: ProjectionMatrix, *, radius: float | None, exponent: int
-) -> Lattice:
-    """The private value of one block, on the grid of its noise; clipped to a radius if there is one."""
-    product = space.exact(batch, matrix)
-    if radius is None:
-        return exact_lattice(product, exponent)
-    return coarsen(clip_projected(product, EXACT_EXPONENT, radius), exponent)
 
 
 def distance_model(
@@ -311,3 +265,14 @@ def noise_entry(noise: Calibrated, distribution: str, purpose: str = PURPOSE) ->
         sensitivity=noise.sensitivity,
         grid=2.0**noise.exponent,
     )
+
+
+def unclipped_sensitivity(space: RowSpace, matrix: ProjectionMatrix) -> Sensitivity:
+    """How far neighbours move x R for this matrix, in L1 and L2."""
+    relation = space.neighbours
+    if not isinstance(relation, Moves):
+        return element_sensitivity(matrix, groups=space.groups)
+    spans = np.array(space.spans)
+    if relation.what is Moved.CELL:
+        return cell_move_sensitivity(matrix, spans, relation.amount)
+    return row_move_sensitivity(matrix, spans, relation.amount)
