@@ -28,7 +28,7 @@ from adumbra.mechanisms import methods
 from adumbra.mechanisms.methods import method_named
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
-from adumbra.release.place import in_words
+from adumbra.release.storage import in_words
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 
 

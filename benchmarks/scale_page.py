@@ -9,7 +9,7 @@ import numpy as np
 from adumbra import workflow
 from adumbra.mechanisms.methods import method_named
 from adumbra.mechanisms.sizes import duration
-from adumbra.release.place import in_words
+from adumbra.release.storage import in_words
 from adumbra.schema.schema import Schema
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "explanation" / "performance.md"

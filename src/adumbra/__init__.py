@@ -57,9 +57,8 @@ if TYPE_CHECKING:
     from adumbra.privacy.guarantee import PrivacyGuarantee
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
     from adumbra.relations import Moved, Moves, Neighbours, Unit
-    from adumbra.release.artifact import Release
+    from adumbra.release.artifact import Release, Verified, verify
     from adumbra.release.resuming import resume
-    from adumbra.release.storage import Verified, verify
     from adumbra.report.exports import export
     from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
     from adumbra.workflow import PreparedRelease, prepare, release
@@ -113,7 +112,7 @@ _HOMES = {
     "Unit": "adumbra.relations",
     "Unsupported": "adumbra.errors",
     "VerificationFailed": "adumbra.errors",
-    "Verified": "adumbra.release.storage",
+    "Verified": "adumbra.release.artifact",
     "bootstrap": "adumbra.estimators.bootstrap",
     "combine": "adumbra.answers.askable",
     "create_ledger": "adumbra.privacy.ledger",
@@ -131,7 +130,7 @@ _HOMES = {
     "resume": "adumbra.release.resuming",
     "rows_per_person": "adumbra.data.person_sizes",
     "sample": "adumbra.mechanisms.sampling",
-    "verify": "adumbra.release.storage",
+    "verify": "adumbra.release.artifact",
 }
 
 __all__ = [

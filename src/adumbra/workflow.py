@@ -29,7 +29,6 @@ from adumbra.mechanisms.sizes import PROCESS
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.privacy.noise import require_kernel
-from adumbra.release import place
 from adumbra.release.card import (
     LIMITS,
     Card,
@@ -41,7 +40,7 @@ from adumbra.release.card import (
 )
 from adumbra.release.detached import write_beside
 from adumbra.release.provenance import provenance
-from adumbra.release.storage import date_files, write_staged
+from adumbra.release.storage import LONGEST_ENTRY, date_files, require_room, staging, write_staged
 from adumbra.report.page import render
 from adumbra.schema.schema import Schema
 from adumbra.version import __version__
@@ -98,7 +97,7 @@ class PreparedRelease:
         getattr(self.engine, "require_ready", lambda _: None)(self.source)  # workers, if there are any
         require_about(self.about)
         head = self.ledger.check(self.population, self.plan.guarantee, self.request)
-        card = _card(self, {"entry": place.LONGEST_ENTRY, **head.to_dict()})
+        card = _card(self, {"entry": LONGEST_ENTRY, **head.to_dict()})
         require_card(card, 0 if self.plan.size is None else self.plan.size.card)
         self.ledger.require_writable()
         self.card.update(card)
@@ -280,7 +279,7 @@ def _require_room(prepared: PreparedRelease) -> None:
     size = prepared.plan.size
     output, memory = (0, 0) if size is None else (size.output, size.memory)
     memory += output if prepared.out is None else 0  # rows that are not written block by block
-    place.require_room(prepared.out, output, memory, PROCESS, getattr(prepared.engine, "memory", None))
+    require_room(prepared.out, output, memory, PROCESS, getattr(prepared.engine, "memory", None))
 
 
 @contextmanager
@@ -339,7 +338,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
             card = stamped(card)
         published = Published(arrays=draft.arrays, tables=draft.tables)
         page = partial(render, pictures=pictures_of(prepared.method, prepared.settled, published))
-        with place.staging(target, entry) as staged:
+        with staging(target, entry) as staged:
             tables = {**draft.tables, **draft.pending}
             digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=page)
             if source.pin() != prepared.pin:

@@ -25,7 +25,7 @@ from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.ledger import Ledger, Population, create_ledger
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
-from adumbra.release.storage import load, verify
+from adumbra.release.artifact import load, verify
 from adumbra.schema.schema import ItemSpec, Schema
 from support.cli import adumbra
 from support.methods import draw

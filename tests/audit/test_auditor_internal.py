@@ -67,7 +67,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_copied_table_is_found_and_says_so(folder):
-    from adumbra.release.storage import load
+    from adumbra.release.artifact import load
 
     release = load(folder / "lda")
     found = attack_release(release, folder / "members.csv", folder / "holdout.csv", SCHEMA)
@@ -84,7 +84,7 @@ def test_a_copied_table_is_found_and_says_so(folder):
 
 
 def test_rows_in_other_columns_are_refused(folder):
-    from adumbra.release.storage import load
+    from adumbra.release.artifact import load
 
     with pytest.raises(Unsupported, match="other columns"):
         attack_release(load(folder / "dppro"), folder / "members.csv", folder / "holdout.csv", SCHEMA)

@@ -22,7 +22,7 @@ from adumbra.mechanisms.fields import CHOICES
 from adumbra.mechanisms.methods import METHODS
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.relations import Neighbours, Unit
-from adumbra.release.storage import load, verify
+from adumbra.release.artifact import load, verify
 from adumbra.report.page import in_order
 from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 from support.ledger import ROW

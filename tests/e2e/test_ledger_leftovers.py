@@ -16,7 +16,7 @@ from adumbra.cli.main import app
 from adumbra.errors import InvalidInput, LedgerError, Unsupported, VerificationFailed
 from adumbra.mechanisms.projection import DPProConfig
 from adumbra.privacy.ledger import State, create_ledger, files, open_ledger
-from adumbra.release.storage import verify
+from adumbra.release.artifact import verify
 from adumbra.schema.schema import Schema
 from support.ledger import register, reserve
 

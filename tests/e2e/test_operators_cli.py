@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import adumbra as ad
-from adumbra.release.storage import verify
+from adumbra.release.artifact import verify
 from support.cli import in_process
 from support.release import reseal
 from support.ssh import make_key

@@ -11,7 +11,7 @@ from adumbra.mechanisms.base import Published
 from adumbra.mechanisms.methods import METHODS, method_of, pictures_of, pictures_of_release
 from adumbra.postprocess.pictures import NOTHING
 from adumbra.privacy.ledger import Population, memory_ledger
-from adumbra.release.storage import load, verify
+from adumbra.release.artifact import load, verify
 from adumbra.report.page import render
 from adumbra.workflow import release
 from support.page import Page

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from adumbra.cli import release_views
 from adumbra.errors import VerificationFailed
-from adumbra.release.storage import verify
+from adumbra.release.artifact import verify
 from adumbra.report.page import render
 from support.release import example_card, example_release, example_tables, write_staged
 

@@ -14,8 +14,8 @@ from adumbra.attestation.witness import PublishedHead
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.privacy.ledger import create_ledger, open_ledger
+from adumbra.release.artifact import find_faults, verify
 from adumbra.release.detached import check_log, require_continued
-from adumbra.release.storage import find_faults, verify
 from adumbra.schema.schema import Schema
 from support.cli import in_process
 from support.ledger import register, reserve

@@ -16,8 +16,8 @@ import pytest
 from adumbra.attestation.signers import new_key, open_key
 from adumbra.attestation.sshsig import Signature
 from adumbra.attestation.trust import NAMESPACE, AllowedSigner, Trust
+from adumbra.release.artifact import find_faults
 from adumbra.release.detached import SIGNATURE, make_demand, write_signature
-from adumbra.release.storage import find_faults
 from adumbra.report.page import render
 from support.release import FULL, example_card, example_release, reseal, signed_head
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adumbra.errors import InvalidInput, VerificationFailed
-from adumbra.release.storage import find_faults, load
+from adumbra.release.artifact import find_faults, load
 from adumbra.report.page import render
 from support.release import FULL, example_release, files_of, reseal
 

@@ -107,7 +107,7 @@ def real_release(location: str, folder: Path) -> None:
 
 def release_digest(folder: Path) -> str:
     """What the ledger knows a real release by."""
-    from adumbra.release.storage import verify
+    from adumbra.release.artifact import verify
 
     return verify(folder).digest
 

@@ -17,7 +17,7 @@ from adumbra.errors import AdumbraError, BudgetRefused, ChargeNote, InvalidInput
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.privacy.ledger import Population, State, create_ledger
 from adumbra.relations import Neighbours, Unit
-from adumbra.release.place import require_place
+from adumbra.release.storage import require_place
 from adumbra.schema.schema import Column, Kind, Schema
 
 SCHEMA = Schema(

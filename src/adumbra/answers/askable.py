@@ -13,7 +13,7 @@ from adumbra.answers.reading_moments import CAPS, SUMS, read_capped, read_moment
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.attestation.trust import Trust
 from adumbra.errors import require
-from adumbra.release import storage
+from adumbra.release import artifact
 from adumbra.release.artifact import Release
 
 
@@ -219,7 +219,7 @@ def load(  # noqa: PLR0913 - what `verify` takes, and one more
     ------
     VerificationFailed, with every fault on a line of its own.
     """
-    opened = storage.load(
+    opened = artifact.load(
         folder,
         max_bytes=max_bytes,
         key=key,

@@ -52,7 +52,7 @@ def _run(out: Path) -> None:
     from adumbra.evaluate.evaluation import evaluate
     from adumbra.mechanisms.methods import plan
     from adumbra.privacy.ledger import Population, create_ledger
-    from adumbra.release.storage import verify
+    from adumbra.release.artifact import verify
     from adumbra.schema.schema import Schema
 
     data, schema_file = out / "patients.parquet", out / "patients.toml"

@@ -108,7 +108,7 @@ def bytes_of(text: str) -> int:
 
 def require_memory_for(planned: "Plan", memory: str | None) -> None:
     """Refuse a plan that needs more memory than it may take."""
-    from adumbra.release.place import require_memory
+    from adumbra.release.storage import require_memory
 
     if memory is not None and planned.size is not None:
         require_memory(planned.size.memory, 0, bytes_of(memory))

@@ -337,7 +337,7 @@ def read_card(path: Path) -> tuple[dict[str, Any], str | None]:
     from adumbra.errors import InvalidInput
 
     if path.is_dir():
-        from adumbra.release.storage import verify as verify_release
+        from adumbra.release.artifact import verify as verify_release
 
         checked = verify_release(path)
         return checked.card, checked.digest

@@ -18,7 +18,7 @@ from adumbra.errors import visible
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from adumbra.release.storage import Verified
+    from adumbra.release.artifact import Verified
 
 Folder = Annotated[Path, typer.Argument(help="The folder of a release.")]
 Digest = Annotated[
@@ -29,7 +29,7 @@ Digest = Annotated[
 def inspect(folder: Folder, json: AsJson = False) -> None:
     """Verify a release, then show what it holds and what it guarantees."""
     from adumbra.attestation.trust import user_trust
-    from adumbra.release.storage import verify as verify_release
+    from adumbra.release.artifact import verify as verify_release
     from adumbra.report.page import expected_words, in_order
 
     checked = verify_release(folder, trust=user_trust())
@@ -84,8 +84,8 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
     from dataclasses import asdict
 
     from adumbra.errors import VerificationFailed
+    from adumbra.release.artifact import find_faults
     from adumbra.release.detached import check_log
-    from adumbra.release.storage import find_faults
 
     demand = demanded(key, trust, revoked, signer, require_signature)
     faults, checked = find_faults(folder, digest=digest, demand=demand)

@@ -16,7 +16,7 @@ def report(
     """Write the page of a release; `adumbra evaluate` compares it with private rows."""
     from adumbra.errors import require
     from adumbra.mechanisms.methods import pictures_of_release
-    from adumbra.release.storage import load
+    from adumbra.release.artifact import load
     from adumbra.report.page import render
 
     inside = out.resolve().is_relative_to(folder.resolve())

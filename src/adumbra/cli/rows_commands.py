@@ -101,7 +101,7 @@ def projected(folder: Path) -> "tuple[DistanceModel, Array]":
 
     from adumbra.errors import InvalidInput
     from adumbra.postprocess.distances import DistanceModel
-    from adumbra.release.storage import load
+    from adumbra.release.artifact import load
 
     release = load(folder)
     facts = release.card["facts"].get("distances")

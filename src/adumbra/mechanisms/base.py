@@ -30,7 +30,7 @@ from adumbra.privacy._laws import MAX_SCALE
 from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.release.storage import TableStream
+from adumbra.release.formats import TableStream
 from adumbra.schema.schema import Schema
 
 # The finest grid, relative to the noise, on which a value still needs only one random word a number.

@@ -20,7 +20,7 @@ from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen, product_upper, s
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.relations import Neighbours, Unit
-from adumbra.release.place import in_words
+from adumbra.release.storage import in_words
 from adumbra.schema.schema import Schema
 from adumbra.statistics.base import reach_sensitivity
 from adumbra.statistics.box_moments import (

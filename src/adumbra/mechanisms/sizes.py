@@ -14,7 +14,7 @@ from adumbra.engine.base import block_rows, fold_rows
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.postprocess.decode import block_sizes
 from adumbra.release.formats import GROUP_CELLS, GROUP_ROWS
-from adumbra.release.place import in_words
+from adumbra.release.storage import in_words
 from adumbra.schema.schema import Column, Schema
 from adumbra.schema.table import MAX_ROWS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adumbra.errors import InvalidInput, require
 from adumbra.privacy.ledger.values import Entry, State
-from adumbra.release.place import is_held
+from adumbra.release.storage import is_held
 
 STAGED = re.compile(r"\..+\.(?P<entry>[0-9a-f]{8}-[0-9]{6,})(\.[0-9a-f]{16})?\.staged", re.DOTALL)
 DRAFT = re.compile(r"\..+\.([0-9a-f]{16}|[0-9]+)\.new(-journal)?", re.DOTALL)

@@ -5,8 +5,9 @@ from pathlib import Path
 from adumbra.attestation.signers import Signer, open_key
 from adumbra.errors import VerificationFailed, require
 from adumbra.privacy.ledger import Ledger, open_ledger
+from adumbra.release.artifact import verify
 from adumbra.release.detached import PROOF_FILE, put_file, write_signature
-from adumbra.release.storage import date_files, verify
+from adumbra.release.storage import date_files
 
 
 def resume(

@@ -1,4 +1,4 @@
-"""A release folder: written whole or not at all, and verified offline down to the last byte.
+"""A release folder: where it goes, whether the machine has room, and its files, whole or not at all.
 
     card.json            the card; lists SHA-256 and size of every other file, and seals itself
     card.sig             a signature of card.json, if the publisher signs; the card does not list it
@@ -7,76 +7,236 @@
     data/<name>.parquet  released rows
     model.safetensors    released arrays
 
-`write_staged` fills a new folder that the ledger then publishes by one rename. `verify` trusts nothing:
-only these members, no links, sizes before contents, every hash, the card's schema, and the promise in
-words and figures, on the page too, against the guarantee that the card holds.
+It is drawn and written after the charge, so a bad place, a full disk and too little memory are refused
+before it: by public numbers, which the plan prints. `write_staged` fills a new folder that the ledger
+then publishes by one rename; `artifact.py` reads and verifies it.
 """
 
-import hashlib
-import json
+import fcntl
 import os
-import re
+import resource
+import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
 
-from adumbra.attestation.sshsig import PublicKey
-from adumbra.attestation.trust import Trust
-from adumbra.errors import VerificationFailed, require
-from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.release import formats, promise
-from adumbra.release.artifact import ReadOnDemand, Release
+from adumbra.errors import InvalidInput, NoSpace, OutOfMemory, require, system_fault
+from adumbra.release import formats
+from adumbra.release.artifact import NAME
 from adumbra.release.card import (
-    CARD_LIMIT,
-    NOT_PRIVATE,
     Card,
-    canonical,
-    card_faults,
-    content_sha256,
     plain,
     sealed_bytes,
 )
-from adumbra.release.detached import (
-    PROOF_FILE,
-    SIGNATURE,
-    Demand,
-    SignedBy,
-    judge_beside,
-    make_demand,
-    words_on,
-)
 from adumbra.release.formats import AnyArray, TableStream
-from adumbra.release.place import OPEN_FOLDER, make_parents
-from adumbra.release.promise import PAGE_LIMIT, page_faults
+from adumbra.release.promise import FORMATS, PAGE_LIMIT
 
-__all__ = ["TableStream", "Verified", "date_files", "find_faults", "load", "verify", "write_staged"]
-SHOWN_STRANGERS = 20  # members that do not belong to a release, listed by name
-BESIDE = (SIGNATURE, PROOF_FILE)  # files that the card does not cover: they vouch for it
+LONGEST_ENTRY = "0" * 24  # an entry's id is shorter in any ledger that a disk can hold
+SMALL = 2**16  # bytes of a file of the kernel that is read
 DAY = 86_400 * 10**9  # nanoseconds
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-MEMBER = re.compile(
-    rf"(card\.(json|sig|html)|proof\.json|model\.safetensors|data/{NAME.pattern}\.parquet)"
-)
+OPEN_FOLDER = 0o755  # of what everybody may read, whatever the umask is
 Page = Callable[[Card], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """A release that is what its card says; `digest` names it, and its ledger knows it by that name."""
+def staged_at(target: Path, entry: str) -> Path:
+    """A name that nobody can foresee, beside the target: a release is written there first."""
+    return target.parent / f".{target.name}.{entry}.{secrets.token_hex(8)}.staged"
 
-    digest: str
-    card: Card
-    files: int
-    size: int
-    signature: SignedBy | None = None  # None: not signed
 
-    def signature_words(self) -> str:
-        """Who vouches for it, in a sentence for people."""
-        return words_on(self.signature, self.card)
+@contextmanager
+def staging(target: Path, entry: str) -> Iterator[Path]:
+    """A new, empty folder of ours alone beside the target; locked while the release is made.
+
+    `mkdir` follows no link and takes no folder that is there. The lock goes with the process, so that
+    `ledger clean` can tell what a crash left from what is being written.
+    """
+    make_parents(target.parent)
+    folder = staged_at(target, entry)
+    folder.mkdir(mode=0o700)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.fchmod(handle, 0o700)
+        yield folder
+    finally:
+        os.close(handle)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process that lives is writing here."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def make_parents(folder: Path) -> None:
+    """Make a folder and those above it that are missing, readable for all."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        with suppress(FileExistsError):
+            each.mkdir(mode=OPEN_FOLDER)
+            each.chmod(OPEN_FOLDER)
+
+
+def require_place(target: Path) -> None:
+    """Refuse a folder that exists, lies in another release, or cannot be made; leaves nothing behind."""
+    require(not os.path.lexists(target), f"out={target}: exists already; choose a new folder")
+    above = [Path(os.path.realpath(target.absolute().parent))]
+    above += above[0].parents
+    around = next((folder for folder in above if _is_release(folder)), None)
+    require(
+        around is None,
+        f"out={target}: lies inside the release {around}, which would no longer verify; choose a "
+        "folder beside it",
+    )
+    missing = [folder for folder in above if not folder.exists()]
+    probe = staged_at(target, LONGEST_ENTRY)
+    try:
+        probe.mkdir(mode=0o700, parents=True)
+    except (OSError, ValueError) as error:  # ValueError: a path that no system takes
+        if (named := system_fault(error, f"out={target}")) is not None:
+            raise named from None
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise InvalidInput(
+            f"out={target}: no folder can be made there ({reason}); choose another place"
+        ) from None
+    finally:
+        for folder in (probe, *missing):
+            with suppress(OSError, ValueError):
+                folder.rmdir()
+
+
+def in_words(size: int) -> str:
+    """A size for people, rounded up."""
+    for unit, step in (("GB", 10**9), ("MB", 10**6)):
+        if size >= step:
+            tenths = -(-10 * size // step)
+            return f"{tenths / 10:.1f} {unit}" if tenths < 100 else f"{-(-size // step):,} {unit}"
+    return f"{-(-size // 1000)} kB"
+
+
+def require_room(
+    target: Path | None, output: int, memory: int, resident: int, limit: int | None = None
+) -> None:
+    """Refuse a release whose folder, disk or memory is not to be had now; 0 bytes: nothing is known."""
+    if target is not None:
+        require_place(target)
+        require_space(target, output)
+    if memory:
+        require_memory(memory, resident, limit)
+
+
+def require_space(target: Path, needed: int) -> None:
+    """Refuse a release that does not fit on the file system of its folder."""
+    folder = next(each for each in target.absolute().parents if each.is_dir())
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return  # nobody knows; what is written will show
+    free = status.f_bavail * status.f_frsize
+    if free < needed:
+        has = f"needs up to {in_words(needed)} of disk and {in_words(free)} are free"
+        raise NoSpace(f"out={target}: the release {has}; make room or choose another place")
+
+
+def require_memory(needed: int, resident: int, limit: int | None = None) -> None:
+    """Refuse a release that takes more memory than there is, or than it may take.
+
+    `needed` is the peak of the whole process, of which up to `resident` bytes are in use already. Who
+    sets a limit answers for the machine: what it has free is not asked.
+    """
+    if limit is not None:
+        said = f"memory={in_words(limit)}: the method needs up to {in_words(needed)}"
+        if needed > limit:
+            raise OutOfMemory(f"{said}; allow more, or use fewer columns or rows (nothing was charged)")
+        return
+    has = free_memory()
+    if has is None:
+        return
+    used = min(_pages(1) or 0, resident)
+    if needed - used > has:
+        said = f"the method needs up to {in_words(needed)} and {in_words(has + used)} can be had"
+        remedy = "use a machine with more, or fewer columns or rows, or say what it has by --memory"
+        raise OutOfMemory(f"memory: {said}; {remedy} (nothing was charged)")
+
+
+def free_memory() -> int | None:
+    """Bytes that this process may still take: of the machine, its control group and its limits."""
+    known = [_machine(), *_control_groups()]
+    for limit, field in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5)):
+        most, used = resource.getrlimit(limit)[0], _pages(field)
+        known.append(None if most == resource.RLIM_INFINITY or used is None else most - used)
+    left = [max(one, 0) for one in known if one is not None]
+    return min(left, default=None)
+
+
+def _machine() -> int | None:
+    """What the kernel can give without swapping."""
+    for line in _lines(Path("/proc/meminfo")):
+        name, _, size = line.partition(":")
+        if name == "MemAvailable":
+            return int(size.split()[0]) * 1024
+    return None
+
+
+def _control_groups() -> Iterator[int]:
+    """What is left in the control group of this process and in those around it (version 2, then 1)."""
+    for line in _lines(Path("/proc/self/cgroup")):
+        _, kinds, place = line.split(":", 2)
+        if kinds not in ("", "memory"):
+            continue
+        root = Path("/sys/fs/cgroup") / kinds
+        names = ("memory.max", "memory.current", "inactive_file")
+        if kinds:
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        own = root / place.lstrip("/")
+        for folder in (own, *own.parents):
+            most, used = (next(iter(_lines(folder / name)), "") for name in names[:2])
+            if most.isdigit() and used.isdigit():
+                cached = dict(line.split() for line in _lines(folder / "memory.stat")).get(names[2], "0")
+                yield int(most) - int(used) + int(cached)  # the kernel drops cached files first
+            if folder == root:
+                break
+
+
+def _pages(field: int) -> int | None:
+    """One figure of this process (0: address space, 1: resident, 5: data), in bytes."""
+    for line in _lines(Path("/proc/self/statm")):
+        return int(line.split()[field]) * resource.getpagesize()
+    return None
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a small file of the kernel; none if there is no such file."""
+    try:
+        handle = os.open(path, os.O_RDONLY)  # twice in each release, up to a dozen files
+    except (OSError, ValueError):
+        return []
+    try:
+        return os.read(handle, SMALL).decode("ascii").splitlines()
+    except (OSError, ValueError):
+        return []
+    finally:
+        os.close(handle)
+
+
+def _is_release(folder: Path) -> bool:
+    """Whether a folder holds a card of a known format."""
+    with suppress(OSError, ValueError):
+        card = (folder / "card.json").read_bytes()
+        return any(f'"format": "{known}"'.encode() in card for known in FORMATS)
+    return False
 
 
 def write_staged(
@@ -159,194 +319,3 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def load(  # noqa: PLR0913 - what `verify` takes, and one more
-    folder: str | Path,
-    *,
-    max_bytes: int | None = None,
-    key: str | Path | PublicKey | None = None,
-    trust: str | Path | Trust | None = None,
-    signer: str | None = None,
-    require_signature: bool = False,
-) -> Release:
-    """Verify a release, then open it; tables and arrays are read when first asked for.
-
-    Parameters
-    ----------
-    folder : a folder that `release` made
-    max_bytes : memory that a table may fill; without it, what the size of its file explains
-    key : the publisher's key that must have signed it, as in `verify`
-    trust : allowed signers, as in `verify`
-    signer : a name in `trust` that must have signed it
-    require_signature : refuse what nobody trusted has signed
-
-    Returns
-    -------
-    Release with `data` (the main table), `tables`, `arrays`, `card` and `guarantee`.
-
-    Raises
-    ------
-    VerificationFailed, with every fault on a line of its own.
-    """
-    path = Path(folder)
-    card = verify(path, key=key, trust=trust, signer=signer, require_signature=require_signature).card
-    contents = card["contents"]
-
-    def table(name: str) -> pa.Table:
-        return formats.read_table(path / "data" / f"{name}.parquet", max_bytes)
-
-    def array(name: str) -> AnyArray:
-        return formats.read_array(path / "model.safetensors", name)
-
-    return Release(
-        tables=ReadOnDemand(tuple(contents["tables"]), table),
-        arrays=ReadOnDemand(tuple(contents["arrays"]), array),
-        card=card,
-        guarantee=PrivacyGuarantee.from_dict(card["guarantee"]["value"]),
-        path=path,
-    )
-
-
-def verify(  # noqa: PLR0913 - each keyword is one demand
-    folder: str | Path,
-    *,
-    digest: str | None = None,
-    key: str | Path | PublicKey | None = None,
-    trust: str | Path | Trust | None = None,
-    signer: str | None = None,
-    require_signature: bool = False,
-) -> Verified:
-    """Check every byte of a release, offline; raises `VerificationFailed` with all faults, one per line.
-
-    Against forgery, give what you got by another channel: the publisher's `key` (a `.pub` file, a line
-    of one, or a fingerprint), allowed signers as `trust` (and one `signer`), or the release's `digest`.
-    """
-    demand = make_demand(key=key, trust=trust, signer=signer, require_signature=require_signature)
-    faults, verified = find_faults(folder, digest=digest, demand=demand)
-    if verified is None:
-        raise VerificationFailed("\n".join(faults))
-    return verified
-
-
-def find_faults(
-    folder: str | Path, *, digest: str | None = None, demand: Demand | None = None
-) -> tuple[tuple[str, ...], Verified | None]:
-    """All faults of a release, or none and what was verified."""
-    path = Path(folder)
-    require(path.is_dir(), f"folder={path}: is not a folder; give the folder of a release")
-    sizes, faults = _members(path)
-    if "card.json" not in sizes:  # or it is a link, or a folder
-        known = tuple(fault for fault in faults if fault.startswith("card.json: "))
-        return known or ("card.json: is missing; is this the folder of a release?",), None
-    if sizes["card.json"] > CARD_LIMIT:
-        return (*faults, f"card.json: is larger than {CARD_LIMIT} bytes"), None
-    raw = (path / "card.json").read_bytes()
-    card = _parse(raw)
-    if card is None:
-        return (*faults, "card.json: is not a JSON object in canonical form"), None
-    found = hashlib.sha256(raw).hexdigest()
-    if digest not in (None, found):
-        faults.append("card.json: is not the release of the digest given")
-    broken = card_faults(card)
-    if broken:
-        return (*faults, *broken), None
-    if card["proof"]["content_sha256"] != content_sha256(card):
-        faults.append("card.json: its own hash is wrong")
-    if "not_private" in card:
-        faults.append(f"card.json: is stamped {NOT_PRIVATE}")
-    faults += promise.card_faults(card) + _ledger_faults(card)
-    faults += _file_faults(path, sizes, card)
-    beside, signed = judge_beside(path, sizes, card, found, demand or Demand())
-    faults += beside
-    if "card.html" in card["files"] and not faults:
-        faults += page_faults((path / "card.html").read_bytes(), card)
-    if faults:
-        return tuple(faults), None
-    held = {"files": len(sizes), "size": sum(sizes.values())}
-    return (), Verified(digest=found, card=card, signature=signed, **held)
-
-
-def _members(folder: Path) -> tuple[dict[str, int], list[str]]:
-    """Sizes of the allowed regular files, and a fault for anything else that lies in the folder."""
-    sizes: dict[str, int] = {}
-    faults: list[str] = []
-    unknown = 0
-    for name, status in _walk(folder):
-        if stat.S_ISREG(status.st_mode) and MEMBER.fullmatch(name):
-            sizes[name] = status.st_size
-        elif not (stat.S_ISDIR(status.st_mode) and name == "data"):
-            unknown += 1
-            kind = "a link" if stat.S_ISLNK(status.st_mode) else "an unknown member"
-            if unknown <= SHOWN_STRANGERS:
-                faults.append(f"{ascii(name)[1:-1]}: {kind}; a release holds its listed files only")
-    if unknown > SHOWN_STRANGERS:
-        faults.append(f"and {unknown - SHOWN_STRANGERS} more; is this the folder of a release?")
-    return sizes, faults
-
-
-def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Everything in the folder and in its own `data`, by sorted name; links are not followed."""
-    for path in sorted(folder.iterdir()):
-        status = path.lstat()
-        yield path.name, status
-        if path.name == "data" and stat.S_ISDIR(status.st_mode):
-            yield from ((f"data/{inner.name}", inner.lstat()) for inner in sorted(path.iterdir()))
-
-
-def _parse(raw: bytes) -> Card | None:
-    """The card, if its bytes are the only ones that this card may have."""
-    try:
-        card = json.loads(raw)
-        known = isinstance(card, dict) and canonical(card) == raw
-    except (ValueError, RecursionError):
-        return None
-    return card if known else None
-
-
-def _ledger_faults(card: Card) -> list[str]:
-    """The head that the ledger signed when this release was paid for."""
-    from adumbra.privacy.ledger.chain import head_holds  # noqa: PLC0415 - SQLAlchemy comes with it
-
-    signed = head_holds(card["ledger"]["head"])
-    return [] if signed else ["card.json at ledger/head: its signature does not hold"]
-
-
-def _file_faults(folder: Path, sizes: Mapping[str, int], card: Card) -> list[str]:
-    """Missing, unlisted, resized, altered or mislabelled files."""
-    listed, contents = card["files"], card["contents"]
-    faults = [
-        f"{name}: is not listed in the card"
-        for name in sizes
-        if name not in {"card.json", *BESIDE, *listed}
-    ]
-    stated = {f"data/{name}.parquet" for name in contents["tables"]} | (
-        {"model.safetensors"} if contents["arrays"] else set()
-    )
-    if stated != set(listed) - {"card.html"} or contents["main"] not in {None, *contents["tables"]}:
-        faults.append("card.json: its contents are not its files")
-    for name, entry in listed.items():
-        if name not in sizes:
-            faults.append(f"{name}: is missing")
-        elif sizes[name] != entry["bytes"]:
-            faults.append(f"{name}: has {sizes[name]} bytes, the card says {entry['bytes']}")
-        elif _hash(folder / name) != entry["sha256"]:
-            faults.append(f"{name}: its hash is not the card's")
-        elif fault := _shape_fault(folder, name, contents):
-            faults.append(f"{name}: {fault}")
-    return faults
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as stored:
-        return hashlib.file_digest(stored, "sha256").hexdigest()
-
-
-def _shape_fault(folder: Path, name: str, contents: Card) -> str | None:
-    """Why an intact file is not the table or the arrays that the card describes."""
-    if name == "model.safetensors":
-        return formats.shape_fault(folder / name, contents["arrays"])
-    table = contents["tables"].get(Path(name).stem)
-    return (
-        formats.shape_fault(folder / name, table) if name != "card.html" and table is not None else None
-    )

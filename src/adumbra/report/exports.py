@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from adumbra.errors import require
-from adumbra.release.storage import Verified, verify
+from adumbra.release.artifact import Verified, verify
 from adumbra.report.registry import KINDS, registry
 from adumbra.report.sheet import Sheet, markdown
 

@@ -16,7 +16,8 @@ from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.mechanisms.sizes import Size, Work, duration
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
-from adumbra.release import place, storage
+from adumbra.release import storage
+from adumbra.release.card import CARD_LIMIT
 from adumbra.schema.schema import Column, Kind, Schema
 
 CONFIG = DPProConfig(n_components=2, epsilon=0.5)
@@ -47,7 +48,7 @@ def with_size(prepared, **sizes):
     [
         ({"output": 2**60}, NoSpace, "the release needs up to 1,152,921,505 GB of disk and "),
         ({"memory": 2**50}, OutOfMemory, "memory: the method needs up to 1,125,900 GB and "),
-        ({"card": storage.CARD_LIMIT}, InvalidInput, "a card of .* bytes: at most"),
+        ({"card": CARD_LIMIT}, InvalidInput, "a card of .* bytes: at most"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_charge(ledger, tmp_path, sizes, kind, words):
@@ -68,7 +69,7 @@ def test_room_that_is_gone_since_the_question_is_seen(ledger, tmp_path):
 
 
 def test_a_limit_of_the_process_or_of_its_group_counts(monkeypatch, tmp_path):
-    most = place.free_memory()
+    most = storage.free_memory()
     assert 2**20 < most < 2**50
     group = tmp_path / "cg/inner"
     group.mkdir(parents=True)
@@ -77,7 +78,7 @@ def test_a_limit_of_the_process_or_of_its_group_counts(monkeypatch, tmp_path):
     (tmp_path / "cg/memory.stat").write_text("anon 2500\ninactive_file 400\n")
     (group / "memory.max").write_text("max\n")
     (group / "memory.current").write_text("100\n")
-    right = place._lines
+    right = storage._lines
 
     def lines(path):
         if str(path) == "/proc/self/cgroup":
@@ -85,26 +86,26 @@ def test_a_limit_of_the_process_or_of_its_group_counts(monkeypatch, tmp_path):
         text = str(path).replace("/sys/fs/cgroup", str(tmp_path / "cg"))
         return right(type(path)(text))
 
-    monkeypatch.setattr(place, "_lines", lines)
-    assert list(place._control_groups()) == [2400]
-    assert place.free_memory() == 2400
-    monkeypatch.setattr(place, "_lines", lambda _path: [])  # another system: nobody knows
-    assert place.free_memory() is None
-    place.require_memory(2**60, 0)
+    monkeypatch.setattr(storage, "_lines", lines)
+    assert list(storage._control_groups()) == [2400]
+    assert storage.free_memory() == 2400
+    monkeypatch.setattr(storage, "_lines", lambda _path: [])  # another system: nobody knows
+    assert storage.free_memory() is None
+    storage.require_memory(2**60, 0)
 
 
 def test_300_rows_of_20000_columns_do_not_fit_3_gigabytes(monkeypatch):
     size = workflow.plan(MomentsConfig(epsilon=1.0), Schema.numeric(20_000, 0, 1, rows=300)).size
-    monkeypatch.setattr(place, "free_memory", lambda: 3 * 10**9)
+    monkeypatch.setattr(storage, "free_memory", lambda: 3 * 10**9)
     with pytest.raises(OutOfMemory, match="memory: the method needs up to"):
-        place.require_memory(size.memory, 0)
+        storage.require_memory(size.memory, 0)
 
 
 def test_a_limit_of_memory_takes_the_place_of_what_is_free(ledger, tmp_path, monkeypatch):
     prepared = prepare(ledger, tmp_path / "out", check=False)
     with pytest.raises(OutOfMemory, match="memory=1.0 MB: the method needs up to"):
         replace(prepared, engine=LocalEngine(memory=10**6)).check()
-    monkeypatch.setattr(place, "free_memory", lambda: 1)
+    monkeypatch.setattr(storage, "free_memory", lambda: 1)
     with pytest.raises(OutOfMemory, match="memory: the method needs up to"):
         prepared.check()
     allowed = replace(prepared, engine=LocalEngine(memory=10**9))

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from adumbra.errors import InvalidInput
-from adumbra.release.artifact import ReadOnDemand, off_grid
-from adumbra.release.storage import load, write_staged
+from adumbra.release.artifact import ReadOnDemand, load, off_grid
+from adumbra.release.storage import write_staged
 from support.release import example_card, example_release, example_tables
 
 

@@ -8,8 +8,8 @@ import adumbra as ad
 from adumbra.attestation.signers import open_key, read_public_key
 from adumbra.attestation.trust import Trust, parse_signer
 from adumbra.errors import InvalidInput, VerificationFailed
+from adumbra.release.artifact import find_faults, load, verify
 from adumbra.release.detached import SIGNATURE, write_signature
-from adumbra.release.storage import find_faults, load, verify
 from support.release import example_card, example_release
 from support.ssh import make_key
 

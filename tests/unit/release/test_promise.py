@@ -11,7 +11,7 @@ from adumbra import workflow
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.projection import DPProConfig, JLLaplaceConfig
 from adumbra.relations import Neighbours
-from adumbra.release.place import _is_release
+from adumbra.release.artifact import find_faults, load, verify
 from adumbra.release.promise import (
     FIRST_FORMAT,
     FORMAT,
@@ -23,7 +23,7 @@ from adumbra.release.promise import (
     page_faults,
     words_for,
 )
-from adumbra.release.storage import find_faults, load, verify
+from adumbra.release.storage import _is_release
 from adumbra.report.page import render
 from support.projection import items
 from support.release import example_card, example_guarantee, example_release, reseal

@@ -12,8 +12,9 @@ import pytest
 
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.release import artifact, card, formats, storage
-from adumbra.release.artifact import off_grid
-from adumbra.release.storage import TableStream, find_faults, load, verify, write_staged
+from adumbra.release.artifact import find_faults, load, off_grid, verify
+from adumbra.release.formats import TableStream
+from adumbra.release.storage import write_staged
 from support.release import (
     example_arrays,
     example_card,
@@ -271,7 +272,7 @@ def test_a_card_that_is_not_one(release, raw):
 
 
 def test_a_missing_or_huge_card(release, monkeypatch):
-    monkeypatch.setattr(storage, "CARD_LIMIT", 100)
+    monkeypatch.setattr(artifact, "CARD_LIMIT", 100)
     assert "card.json: is larger than 100 bytes" in faults_of(release)
     (release / "card.json").unlink()
     (release / "stranger").touch()  # in a folder that is no release every file is one

@@ -18,9 +18,9 @@ from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.mechanisms.methods import METHODS
 from adumbra.privacy.guarantee import promise, pure
 from adumbra.relations import Neighbours, Unit
+from adumbra.release.artifact import Verified, verify
 from adumbra.release.card import card_schema
 from adumbra.release.formats import COLUMN_TYPES
-from adumbra.release.storage import Verified, verify
 from adumbra.report.exports import FORMATS, TYPES, export, make_sheet
 from adumbra.report.registry import to_yaml
 from support.cli import in_process

@@ -30,7 +30,7 @@ from adumbra.mechanisms.pca.rows import calibrate_rows, row_function
 from adumbra.postprocess.decode import block_sizes, decode_rows, table_schema
 from adumbra.postprocess.subspace import Subspace, leading_subspace, sample_subspace
 from adumbra.privacy.grant import Grant
-from adumbra.release.storage import TableStream
+from adumbra.release.formats import TableStream
 from adumbra.schema.layout import Layout
 from adumbra.statistics.box_moments import BoxShape
 

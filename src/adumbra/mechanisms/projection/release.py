@@ -54,7 +54,7 @@ from adumbra.postprocess.pictures import Curve, Pictures
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.handover import KeyedRows, Keys
 from adumbra.privacy.noise import add_gaussian, add_laplace
-from adumbra.release.storage import TableStream
+from adumbra.release.formats import TableStream
 
 
 def arrow_schema(n_components: int, label: pa.Field | None = None) -> pa.Schema:
