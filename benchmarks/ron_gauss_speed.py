@@ -19,7 +19,7 @@ from streaming import write_table
 from threadpoolctl import threadpool_limits
 
 from adumbra.data.opening import open_source
-from adumbra.engine.base import block_rows
+from adumbra.engine.local import block_rows
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.schema.schema import Schema
 from adumbra.workflow import prepare_in_memory

@@ -19,8 +19,7 @@ from adumbra.answers.askable import AskableRelease, load
 from adumbra.attestation.signers import Signer, open_key
 from adumbra.data.opening import open_source
 from adumbra.data.sources import Source, WatchedSource
-from adumbra.engine.base import Engine
-from adumbra.engine.local import LocalEngine
+from adumbra.engine.local import Engine, LocalEngine
 from adumbra.errors import ChargeNote, InvalidInput, LedgerError, raise_alone, require, system_fault
 from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled
 from adumbra.mechanisms.fields import config_facts

@@ -18,7 +18,7 @@ def test_every_public_name_can_be_had():
 
 @pytest.mark.parametrize("first", ["adumbra.plan", "adumbra.load", "adumbra.release", "sys"])
 def test_release_is_the_function_whatever_came_before(first):
-    later = "from adumbra.release.storage import load; print(callable(adumbra.release))"
+    later = "from adumbra.release.artifact import load; print(callable(adumbra.release))"
     code = f"import sys, adumbra; {first}; {later}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True"

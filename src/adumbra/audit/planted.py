@@ -12,8 +12,7 @@ import pyarrow as pa
 from adumbra.data.bounds import BoundedRows
 from adumbra.data.encode import Encoder
 from adumbra.data.sources import Batch, Source
-from adumbra.engine.base import Engine
-from adumbra.engine.local import LocalEngine
+from adumbra.engine.local import Engine, LocalEngine
 from adumbra.mechanisms import methods
 from adumbra.mechanisms.base import Draft
 from adumbra.mechanisms.ron_gauss import sums

@@ -22,7 +22,7 @@ from adumbra.audit.pairs import Case
 from adumbra.audit.transcripts import Choice, StepPair, discrete
 from adumbra.data.opening import open_source
 from adumbra.data.sources import Source, WatchedSource
-from adumbra.engine.base import BatchT, Engine, add_rows, summed, whole_rows
+from adumbra.engine.local import BatchT, Engine, add_rows, summed, whole_rows
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.base import Draft, Noise, Plan
 from adumbra.mechanisms.methods import method_of

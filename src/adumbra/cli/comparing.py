@@ -12,7 +12,7 @@ from adumbra.errors import InvalidInput
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adumbra.engine.base import Progress
+    from adumbra.engine.local import Progress
     from adumbra.mechanisms.base import Plan
     from adumbra.schema.schema import Schema
 

@@ -19,9 +19,8 @@ from adumbra.errors import InvalidInput, require
 if TYPE_CHECKING:
     from rich.progress import Task
 
-    from adumbra.engine.base import Progress
     from adumbra.engine.dask import DaskEngine
-    from adumbra.engine.local import LocalEngine
+    from adumbra.engine.local import LocalEngine, Progress
     from adumbra.mechanisms.base import Plan
 
 EngineName = Annotated[
@@ -89,7 +88,6 @@ def open_engine(asked: EngineFlags, out: Path) -> "Iterator[LocalEngine | DaskEn
         with _dask(asked, out) as engine:
             yield engine
         return
-    from adumbra.engine.local import LocalEngine
 
     for flag in ("scheduler", "workers", "parts"):
         value = getattr(asked, flag)

@@ -21,9 +21,8 @@ import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-from adumbra.engine.base import Progress
 from adumbra.engine.dask import DaskEngine
-from adumbra.engine.local import silent
+from adumbra.engine.local import Progress, silent
 from adumbra.errors import ClusterFailed, require
 
 MEMORY = dict.fromkeys(("target", "spill", "pause", "terminate"), False)  # no row and no key on a disk

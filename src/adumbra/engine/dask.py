@@ -24,9 +24,8 @@ from distributed import Client
 
 from adumbra.data.sources import Source
 from adumbra.data.split import Split, split
-from adumbra.engine.base import BatchT, Progress, require_blocks, summed
 from adumbra.engine.dispatch import POLL, Dispatch, TreeDispatch, require_fit, workers_of
-from adumbra.engine.local import silent
+from adumbra.engine.local import BatchT, Progress, require_blocks, silent, summed
 from adumbra.engine.orders import PROBE, Answer, Order, RowsOrder, SumOrder, added, running_code
 from adumbra.errors import ClusterFailed, Unsupported, require
 from adumbra.numerics import NOISE_BLOCK, Lattice

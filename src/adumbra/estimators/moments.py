@@ -22,8 +22,8 @@ from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.plan import Parts
 from adumbra.mechanisms.moments.release import model_of
 from adumbra.numerics import Array
-from adumbra.postprocess.moments.conditional import synthesize_where
 from adumbra.postprocess.moments.model import MomentsModel
+from adumbra.postprocess.moments.sampling import synthesize_where
 from adumbra.relations import Unit
 from adumbra.schema.schema import Column, Kind, Schema
 

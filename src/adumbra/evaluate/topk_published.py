@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from adumbra.data.sources import Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.errors import Unsupported
 from adumbra.mechanisms.topk.config import Step
 from adumbra.mechanisms.topk.counting import NoisyCounts

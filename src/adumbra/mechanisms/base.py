@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adumbra.data.sources import Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms.sizes import MOST_ROWS, Size
 from adumbra.numerics import grid_exponent, product_upper, sum_upper

@@ -12,7 +12,7 @@ import numpy as np
 
 from adumbra.data.encode import Encoder
 from adumbra.data.sources import Batch, Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_gaussian, calibrate_laplace

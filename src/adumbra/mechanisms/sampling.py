@@ -10,7 +10,7 @@ from adumbra.mechanisms.base import Noise
 from adumbra.mechanisms.methods import config_of
 from adumbra.mechanisms.moments.plan import MARGINALS, METHOD, ONE_WAY, settle
 from adumbra.mechanisms.moments.release import model_of
-from adumbra.postprocess.moments.conditional import synthesize_where
+from adumbra.postprocess.moments.sampling import synthesize_where
 from adumbra.release.artifact import Release
 from adumbra.release.formats import stored_schema
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adumbra.engine.base import block_rows, fold_rows
+from adumbra.engine.local import block_rows, fold_rows
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.postprocess.decode import block_sizes
 from adumbra.release.formats import GROUP_CELLS, GROUP_ROWS

@@ -12,8 +12,7 @@ from adumbra.data import files, parquet
 from adumbra.data.opening import open_source
 from adumbra.data.persons import PersonSource
 from adumbra.data.sources import KeptSource, WatchedSource, parts
-from adumbra.engine.base import BLOCK_BYTES, WIDE_BYTES, block_rows, fold_rows
-from adumbra.engine.local import LocalEngine
+from adumbra.engine.local import BLOCK_BYTES, WIDE_BYTES, LocalEngine, block_rows, fold_rows
 from adumbra.mechanisms.projection import rows as projection
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.numerics import NOISE_BLOCK

@@ -13,9 +13,8 @@ from adumbra.audit.recorder import DirectEngine
 from adumbra.audit.replay_kinds import kinds
 from adumbra.data.split import split
 from adumbra.engine import orders
-from adumbra.engine.base import block_rows
 from adumbra.engine.dask import _blocks, _read_part
-from adumbra.engine.local import fold_rows_of
+from adumbra.engine.local import block_rows, fold_rows_of
 from adumbra.engine.orders import RowsOrder, SumOrder, added, carry_out, opened
 from adumbra.numerics import Lattice
 from support.cluster import drawn, write_files

@@ -71,7 +71,7 @@ def test_every_row_meets_the_conditions_and_the_rules(released):
     ],
 )
 def test_conditions_that_cannot_be_met_are_refused(released, where, words, monkeypatch):
-    monkeypatch.setattr("adumbra.postprocess.moments.conditional.MOST_DRAWN", 2**16)
+    monkeypatch.setattr("adumbra.postprocess.moments.sampling.MOST_DRAWN", 2**16)
     with pytest.raises(InvalidInput, match=words):
         ad.sample(released, 10, where=where)
 

@@ -16,7 +16,7 @@ from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
 from adumbra.postprocess import decode
 from adumbra.postprocess.matrices import conditional_sizes
-from adumbra.postprocess.moments import model as moments_model
+from adumbra.postprocess.moments import sampling
 from adumbra.postprocess.ron_gauss import model as ron_gauss
 from adumbra.postprocess.rules import broken_rows
 from adumbra.relations import Neighbours, Unit
@@ -59,7 +59,7 @@ def source(schema=SCHEMA):
 def cut(monkeypatch, rows):
     """Blocks of so many rows, whatever their width."""
     monkeypatch.setattr(decode, "BLOCK_VALUES", 1)
-    for module in (decode, moments_model):
+    for module in (decode, sampling):
         monkeypatch.setattr(module, "BLOCK_ROWS", rows)
 
 

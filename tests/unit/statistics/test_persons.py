@@ -6,7 +6,7 @@ import pytest
 from adumbra.data.bounds import bound_rows
 from adumbra.data.persons import PersonRows, keep_rows, weigh_rows
 from adumbra.data.sources import SetBatch
-from adumbra.engine.base import add_rows
+from adumbra.engine.local import add_rows
 from adumbra.errors import Unsupported
 from adumbra.relations import Neighbours, Reach
 from adumbra.statistics.base import Sensitivity, reach_sensitivity

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.sources import Batch, KeptSource, Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.mechanisms.answers.config import AnswersConfig
 from adumbra.mechanisms.answers.plan import Parts, counting_noise
 from adumbra.mechanisms.base import Draft, Published, Settled

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.sources import Batch, Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.mechanisms.base import Draft, Published, Settled
 from adumbra.mechanisms.bounds.config import BoundsConfig
 from adumbra.mechanisms.bounds.plan import COUNTS, Parts

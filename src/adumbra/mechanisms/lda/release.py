@@ -16,7 +16,7 @@ Limits      Rows carry two moments and nothing else of the data; one covariance 
 import numpy as np
 
 from adumbra.data.sources import Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.mechanisms.base import Draft, Settled, rows_of
 from adumbra.mechanisms.box_release import MomentParts, box_limits, draw_moments
 from adumbra.mechanisms.lda.config import LDAConfig

@@ -26,9 +26,9 @@ import pyarrow as pa
 
 from adumbra.data.bounds import BoundedRows
 from adumbra.data.sources import Batch, KeptSource, SetBatch, Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.errors import require
-from adumbra.mechanisms.base import Calibrated, Draft, Published, Settled
+from adumbra.mechanisms.base import SYNTHETIC, Calibrated, Draft, Published, Settled
 from adumbra.mechanisms.moments.chosen import (
     CHOSEN,
     TABLES,
@@ -72,11 +72,11 @@ from adumbra.postprocess.moments.model import (
     GramNoise,
     MomentsModel,
     build_model,
-    finished_blocks,
     with_measured,
     working_rows,
 )
 from adumbra.postprocess.moments.pictures import pictures_of
+from adumbra.postprocess.moments.sampling import finished_blocks
 from adumbra.postprocess.pictures import Pictures
 from adumbra.postprocess.rules import Shift
 from adumbra.privacy.grant import Grant
@@ -87,6 +87,16 @@ from adumbra.statistics.joint_tables import CodeRows, JointTables
 from adumbra.statistics.moments import BlockGram
 
 CODE_SIGMAS = 3.0  # standard deviations that a code of a measured table holds at least
+WORDS = {
+    "data": SYNTHETIC,
+    "marginals": "Noisy histograms of all columns (of categories by class), then of the classes.",
+    "one_way": "Noisy histograms of all columns over all classes, then of the classes.",
+    "lengths": "Noisy counts of rows by their length, once they are centred and scaled.",
+    "radius": "The length to which longer rows were shortened; chosen from the counts of lengths.",
+    "gram": "Noisy sums of products of encoded columns and classes (upper triangle).",
+    "chosen": "One line per measured table: its batch, then its columns by number (-1: only two).",
+    "tables": "Noisy counts of the measured tables, one after the other; the last column runs fastest.",
+}
 
 RowsT = TypeVar("RowsT")
 
@@ -263,3 +273,8 @@ def pictures(settled: Settled[MomentsConfig, Parts], published: Published) -> Pi
     marginals, centre = read_first(settled, arrays)
     gram = read_gram(settled, arrays, *settled.parts.gram_of(len(centre.means)))
     return pictures_of(design, schema, marginals, centre, gram, is_pure=settled.config.delta == 0)
+
+
+def words(_settled: object, _published: object) -> Mapping[str, str]:
+    """What each released part is."""
+    return WORDS

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.sources import Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.mechanisms.base import Draft, Noise, Settled, rows_of
 from adumbra.mechanisms.box_release import MomentParts, NoisyMoments, box_limits, draw_moments
 from adumbra.mechanisms.pca.config import PCAConfig

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from adumbra.data.bounds import clip_projected
 from adumbra.data.sources import Batch, Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms.base import Draft, Published, Settled
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig

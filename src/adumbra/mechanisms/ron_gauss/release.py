@@ -18,7 +18,7 @@ Limits      What lies outside the p random directions is not modelled; `moments`
 """
 
 from adumbra.data.sources import Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.mechanisms.base import Draft, Settled, rows_of
 from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
 from adumbra.mechanisms.ron_gauss.plan import Parts

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from adumbra.data.bounds import BoundedRows, augment, bound_rows, project, with_constant
 from adumbra.data.encode import Encoder
 from adumbra.data.sources import Batch, Source, SourceView
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.errors import require
 from adumbra.mechanisms.projection.rows import EXACT_EXPONENT
 from adumbra.mechanisms.ron_gauss.scales import (

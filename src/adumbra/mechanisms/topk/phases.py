@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from adumbra.data.sources import Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.mechanisms.topk.config import Step
 from adumbra.mechanisms.topk.counting import (
     NoisyCounts,

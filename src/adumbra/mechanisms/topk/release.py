@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from adumbra.data.sources import KeptSource, Source
-from adumbra.engine.base import Engine
+from adumbra.engine.local import Engine
 from adumbra.mechanisms.base import Draft, Settled
 from adumbra.mechanisms.topk import methods
 from adumbra.mechanisms.topk.config import Algorithm, Step, TopKConfig

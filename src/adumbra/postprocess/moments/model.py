@@ -1,29 +1,19 @@
-"""From one-way laws and a noisy Gram to a model, and from the model to a table.
+"""From one-way laws and a noisy Gram to a model.
 
 Post-processing only: every argument is public or paid for. In order: class means and the covariance
-within classes (shrunk at the noise edge), the latent model calibrated to both and to the laws, synthetic
-rows in the schema's own columns and types.
+within classes (shrunk at the noise edge), the latent model calibrated to both and to the laws, and the
+tables that drawn rows shall show. `sampling.py` draws them.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.decode import BLOCK_ROWS, block_sizes, column_array, keep_orders
-from adumbra.postprocess.latent import Block, Decoded, LatentModel, calibrate, latent_model, sample
-from adumbra.postprocess.marginals import cell_limits, fill, project_simplex
-from adumbra.postprocess.matrices import shrink_means, shrunk_directions
-from adumbra.postprocess.moments.covariance import (
-    set_levels,
-    stretch_of,
-    variances_of,
-    with_rest,
-    within_pairs,
-)
+from adumbra.postprocess.latent import Block, LatentModel, calibrate, latent_model, sample
+from adumbra.postprocess.marginals import project_simplex
+from adumbra.postprocess.matrices import directions_above, shrink_means, shrunk_directions
 from adumbra.postprocess.moments.design import Centre, Design, Feature, Fineness
 from adumbra.postprocess.moments.goal import (
     Clique,
@@ -34,26 +24,106 @@ from adumbra.postprocess.moments.goal import (
     moved,
     next_batch,
     plain_codes,
-    scaled,
     spread_codes,
 )
 from adumbra.postprocess.moments.laws import Marginals, score_values
-from adumbra.postprocess.moments.refine import pair_tables, refine
+from adumbra.postprocess.moments.refine import pair_tables
 from adumbra.postprocess.moments.tables import (
     Released,
     codes_of,
     measure,
-    ranked_cells,
     read_codes,
     wanted_tables,
 )
-from adumbra.postprocess.rules import Finished, finish
 from adumbra.schema.schema import Schema
+
+Directions = tuple[Array, Array]  # eigenvalues, and their vectors as columns
+_MANY = 512  # numbers: more vary in a few directions, and alike in all others
+
+
+def stretch_of(total: Array, variances: Array) -> float:
+    """What clipping took from the covariance: the marginals' variance over the Gram's, from 1 to 4."""
+    seen = float(np.trace(total))
+    return min(max(float(variances.sum()) / seen, 1.0), 4.0) if seen > 0.0 else 1.0
+
+
+def set_levels(total: Array, blocks: tuple[Block, ...], run: slice, shares: Array) -> None:
+    """Inside a category the covariance is known from its histogram: diag(p) - p p^T."""
+    for block in blocks:
+        if block.is_levels and run.start <= block.start and block.start + block.width <= run.stop:
+            own = slice(block.start - run.start, block.start - run.start + block.width)
+            pooled = shares @ block.shares
+            total[own, own] = np.diag(pooled) - np.outer(pooled, pooled)
+
+
+def variances_of(block: Block, class_shares: Array) -> Array:
+    """Variances by the marginal: of a number, of each level."""
+    if block.is_levels:
+        pooled = class_shares @ block.shares
+        return np.asarray(pooled * (1.0 - pooled))
+    mean = block.shares @ block.values
+    return np.array([block.shares @ block.values**2 - mean**2])
+
+
+def with_rest(signal: Directions, between: Array, variances: Array, is_number: Array) -> Array:
+    """The covariance inside classes, with what shrinkage took from numbers put back as their own noise.
+
+    Among numbers alone, where it left nothing: directions that drowned vary alike. Beside levels, whose
+    columns keep every direction alive, column by column: a number that drowned must not become a
+    function of the others.
+    """
+    values, vectors = signal
+    within = np.asarray((vectors * values) @ vectors.T) - between
+    numbers = np.flatnonzero(is_number)
+    if len(numbers) == 0:
+        return within
+    if len(numbers) < len(is_number):
+        lack = variances[numbers] - between[numbers, numbers] - within[numbers, numbers]
+        within[numbers, numbers] += np.maximum(lack, 1e-3 * variances[numbers] + 1e-12)
+        return within
+    wanted = float(variances.sum() - np.trace(between))
+    if len(within) >= _MANY:
+        return _with_rest_of_few(_directions(within) if between.any() else signal, wanted)
+    values, vectors = np.linalg.eigh(within)
+    is_empty = values <= 1e-9 * max(float(values[-1]), 1e-12)
+    rest = max(wanted - float(values[~is_empty].sum()), 1e-3 * abs(wanted) + 1e-12)
+    values[is_empty] = rest / max(int(is_empty.sum()), 1)
+    return np.asarray((vectors * values) @ vectors.T)
+
+
+def _with_rest_of_few(signal: Directions, wanted: float) -> Array:
+    """The same for many columns, from the few directions that shrinkage left alone: the others share."""
+    values, vectors = signal
+    width = len(vectors)
+    rest = max(wanted - float(values.sum()), 1e-3 * abs(wanted) + 1e-12)
+    each = rest / max(width - len(values), 1)
+    if len(values) == 0:
+        return np.diag(np.full(width, each))
+    filled = (vectors * (values - each)) @ vectors.T
+    filled[np.diag_indices(width)] += each
+    return np.asarray(filled)
+
+
+def _directions(within: Array) -> Directions:
+    """What is left of the signal beside the classes."""
+    size = float(np.linalg.norm(within)) / math.sqrt(len(within))
+    return directions_above(within, 1e-9 * max(size, 1e-12))
+
+
+def within_pairs(within: Array, between: Array, variances: Array, is_pair: Array) -> Array:
+    """The covariance with no pair of levels varying more than its (well known) share allows.
+
+    A pair that follows the class, or a column like it, has hardly any variance of its own.
+    """
+    left = np.maximum(variances - np.diagonal(between), 1e-3 * variances + 1e-12)
+    most = np.where(is_pair, left / np.maximum(np.diagonal(within), 1e-300), 1.0)
+    factors = np.sqrt(np.minimum(most, 1.0))
+    return np.asarray(within * np.outer(factors, factors))
+
 
 _CALIBRATION_ROWS = 8192
 _GOAL_ROWS = 2**15  # of the model, whose tables are compared with the Gram
 _WORK_ROWS = (1024, 4096)  # that show what is known between measured tables: at least, at most
-_SWEEPS = 3  # over drawn rows, where tables of three columns were measured
 _LEVEL_ROUNDS = 6  # of calibration, where there are categories
 _WIDE, _NARROW = 400, 128  # latent columns: more take one round; more numbers take none
 
@@ -259,131 +329,3 @@ def _block(feature: Feature, law: Array, start: int, groups: Ints, centre: Centr
         shares = grouped(law, groups)
         return Block(start=start, width=shares.shape[1], shares=shares, values=np.empty(0))
     return Block(start=start, width=1, shares=law, values=score_values(feature) * centre.scales[start])
-
-
-def synthesize(model: MomentsModel, rows: int, seed: int) -> pa.Table:
-    """Synthetic rows that keep the schema's rules, with its derived columns."""
-    return pa.concat_tables(block.table for block in finished_blocks(model, rows, seed))
-
-
-def finished_blocks(model: MomentsModel, rows: int, seed: int) -> Iterator[Finished]:
-    """The same block by block, and how far rules moved what was drawn.
-
-    The rows of a block are balanced: together they show the model's margins, whatever the seed. A few
-    rows are picked from as many as can.
-    """
-    for number, size in enumerate(block_sizes(rows, model.latent.width)):
-        rng = np.random.default_rng([seed, 2, number])
-        drawn = _table(model, max(size, BLOCK_ROWS), rng).slice(0, size)
-        yield finish(model.schema, drawn, seed, number)
-
-
-def _table(model: MomentsModel, rows: int, rng: np.random.Generator) -> pa.Table:
-    drawn = Rows(sample(model.latent, rows, rng), {})
-    shuffle = rng.permutation(rows)
-    if model.goal is not None:
-        drawn = _refined(model, model.goal, drawn.decoded, rng)
-    columns: dict[int, Array] = {}
-    flags: dict[int, Array] = {}
-    for place, feature in enumerate(model.design.features):
-        target = flags if feature.is_flag else columns
-        target[feature.index] = _values(model, drawn, place, rng)[shuffle]
-    if model.schema.items is not None:
-        return _sets_table(model, columns)
-    if model.design.label is not None:
-        low = model.schema.columns[model.design.label].limits[0]
-        columns[model.design.label] = drawn.decoded.labels[shuffle].astype(np.float64) + low
-    declared = model.schema.columns
-    numbers = {c.name: columns[i] for i, c in enumerate(declared) if c.is_numeric}
-    keep_orders(model.schema, numbers)
-    columns |= {i: numbers[c.name] for i, c in enumerate(declared) if c.is_numeric}
-    columns |= {i: np.where(flag > 0.5, declared[i].fill, columns[i]) for i, flag in flags.items()}
-    return pa.table({c.name: column_array(c, columns[i]) for i, c in enumerate(declared)})
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Decoded rows and, if values moved, the codes of pairs of levels and numbers, by their place."""
-
-    decoded: Decoded
-    codes: dict[int, Ints]
-
-
-def _refined(model: MomentsModel, goal: Goal, decoded: Decoded, rng: np.random.Generator) -> Rows:
-    """Rows with single codes moved, so that together they show the goal's tables."""
-    codes, blocks = goal.codes, model.latent.blocks
-    decoded = spread_codes(goal.coarse, codes, decoded, model.marginals.laws, rng)
-    after = codes_of(codes, decoded, blocks)
-    for _ in range(_SWEEPS if goal.triples else 1):
-        triples = scaled(goal.triples, len(after))
-        after = refine(after, codes.starts, goal.tables * len(after), rng, triples=triples)
-    labels, parts, moved_codes = decoded.labels, list(decoded.parts), {}
-    for index, column in enumerate(codes.columns):
-        own = after[:, index]
-        if column.place < 0:
-            labels = own
-            continue
-        if column.flag >= 0:
-            moved_codes[column.flag] = (own == column.levels).astype(np.int64)
-        if blocks[column.place].is_levels:  # behind a missing value stays what was drawn
-            parts[column.place] = np.where(own < column.levels, own, parts[column.place])
-        else:
-            moved_codes[column.place] = np.where(own < column.levels, own, 0)
-    return Rows(Decoded(labels, tuple(parts)), moved_codes)
-
-
-def _values(model: MomentsModel, rows: Rows, place: int, rng: np.random.Generator) -> Array:
-    """One column of the table: numbers, or codes."""
-    decoded = rows.decoded
-    feature, part, law = model.design.features[place], decoded.parts[place], model.marginals.laws[place]
-    codes = np.arange(feature.cells, dtype=np.float64)
-    limits = (codes, codes) if feature.edges is None else cell_limits(feature.edges, feature.is_integer)
-    if place in rows.codes and feature.edges is None:
-        return _whole(limits[0][rows.codes[place]], feature)
-    if not feature.is_levels:
-        values = fill(part, law, limits)
-        if place in rows.codes:
-            cells, after = model.cells_of(place), rows.codes[place]
-            is_moved = cells[ranked_cells(part, law)] != after
-            _refill(values, np.where(is_moved, after, -1), cells, (law, *limits), rng)
-        return _whole(values, feature)
-    groups, values = model.cells_of(place), np.empty(len(part))
-    for code in range(model.design.classes):
-        for group in range(int(groups.max()) + 1):
-            members = np.flatnonzero((decoded.labels == code) & (part == group))
-            cells = np.flatnonzero(groups == group)
-            order = rng.permutation(len(members))
-            low, high = limits[0][cells], limits[1][cells]
-            values[members] = fill(order, law[code, cells], (low, high))
-    return _whole(values, feature)
-
-
-def _refill(
-    values: Array, codes: Ints, cells: Ints, law: tuple[Array, Array, Array], rng: np.random.Generator
-) -> None:
-    """Values of rows whose code moved (others have -1): by the shares and limits of its cells."""
-    for code in range(int(cells.max()) + 1):
-        members, own = np.flatnonzero(codes == code), np.flatnonzero(cells == code)
-        order = rng.permutation(len(members))
-        shares, low, high = (part[own] for part in law)
-        values[members] = fill(order, shares, (low, high))
-
-
-def _whole(values: Array, feature: Feature) -> Array:
-    """Within the bounds, and whole where the column is."""
-    if feature.edges is None:
-        return np.rint(values)
-    inside = np.clip(values, feature.lower, feature.upper)
-    return np.rint(inside) if feature.is_integer else inside
-
-
-def _sets_table(model: MomentsModel, columns: dict[int, Array]) -> pa.Table:
-    """Item sets: one list of item numbers a row."""
-    spec = model.schema.items
-    name, lower = (spec.column, spec.lower) if spec is not None else ("items", 0)
-    hits = np.stack([columns[i] > 0.5 for i in range(len(columns))], axis=1)
-    lengths = hits.sum(axis=1)
-    items = np.nonzero(hits)[1] + lower
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-    lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(items.astype(np.int32)))
-    return pa.table({name: lists})

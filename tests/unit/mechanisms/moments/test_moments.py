@@ -20,6 +20,7 @@ from adumbra.mechanisms.moments.plan import settle
 from adumbra.postprocess import decode
 from adumbra.postprocess.moments import model as moments_model
 from adumbra.postprocess.moments.design import number_edges
+from adumbra.postprocess.moments.sampling import synthesize
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
@@ -143,7 +144,7 @@ def test_a_few_rows_are_drawn_from_the_whole_law():
     schema = numbers_schema(2, classes=2)
     draft = run(np.column_stack([x, labels]), schema, LOUD)
     model = moments.model_of(settle(LOUD, with_rows(schema, 3000)), draft.arrays)
-    single = [moments_model.synthesize(model, 1, seed) for seed in range(40)]
+    single = [synthesize(model, 1, seed) for seed in range(40)]
     assert {t["y"][0].as_py() for t in single} == {1, 2}
     spread = np.std([t["x0"][0].as_py() for t in single])
     assert 0.15 < spread < 0.5
@@ -451,8 +452,8 @@ def test_a_model_is_rebuilt_from_the_released_arrays_alone():
     config = MomentsConfig(epsilon=3.0, sample_seed=4)
     draft = run(table, schema, config)
     model = moments.model_of(settle(config, with_rows(schema, 500)), dict(draft.arrays))
-    assert moments_model.synthesize(model, 500, 4).equals(draft.tables["data"])
-    assert moments_model.synthesize(model, 10, 5).num_rows == 10
+    assert synthesize(model, 500, 4).equals(draft.tables["data"])
+    assert synthesize(model, 10, 5).num_rows == 10
     broken = {**draft.arrays, "gram": draft.arrays["gram"][:-1]}
     with pytest.raises(InvalidInput, match="does not fit the marginals"):
         moments.model_of(settle(config, with_rows(schema, 500)), broken)

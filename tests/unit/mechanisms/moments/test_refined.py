@@ -15,7 +15,7 @@ from adumbra.mechanisms.moments import release as moments
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
-from adumbra.postprocess.moments import model as moments_model
+from adumbra.postprocess.moments import sampling
 from adumbra.postprocess.moments.bayes import counts_posterior, sparse_signal, stands_alone
 from adumbra.postprocess.moments.goal import owners_of
 from adumbra.postprocess.moments.laws import CellNoise, Noisy, _conditional, read_marginals, with_pooled
@@ -80,7 +80,7 @@ def drawn(request):
 
 def test_rows_show_pair_tables_that_a_normal_law_cannot(drawn):
     table, _, draft, model = drawn
-    plain = moments_model.synthesize(replace(model, goal=None), table.num_rows, 0)
+    plain = sampling.synthesize(replace(model, goal=None), table.num_rows, 0)
     before, after = (
         np.array([distance(table, made, pair) for pair in combinations(NAMES, 2)])
         for made in (plain, draft.tables["data"])
@@ -113,10 +113,10 @@ def test_rows_of_the_model_are_measured_as_private_rows_are(drawn):
     codes = read_codes(model.design, model.centre, blocks, model.marginals.class_shares)
     free = replace(model, schema=replace(schema, constraints=(), rows=5000), goal=None)
     rng = np.random.default_rng([7, 2, 0])
-    decoded = moments_model.sample(free.latent, 5000, rng)
+    decoded = sampling.sample(free.latent, 5000, rng)
     rows = codes_of(codes.codes, decoded, blocks)
     shown = measure(codes, rows, radius)
-    table = moments_model.synthesize(free, 5000, 7)
+    table = sampling.synthesize(free, 5000, 7)
     settled = settle(LOUD, schema)
     lower = moments._label_lower(settled)
     gram, _ = settled.parts.gram_of(len(model.centre.means))
@@ -129,10 +129,10 @@ def test_rows_of_the_model_are_measured_as_private_rows_are(drawn):
 
 def test_any_number_of_rows_and_any_seed_are_fine(drawn):
     *_, model = drawn
-    assert [moments_model.synthesize(model, n, 1).num_rows for n in (1, 5000)] == [1, 5000]
-    first, second = (moments_model.synthesize(model, 400, seed) for seed in (1, 2))
+    assert [sampling.synthesize(model, n, 1).num_rows for n in (1, 5000)] == [1, 5000]
+    first, second = (sampling.synthesize(model, 400, seed) for seed in (1, 2))
     assert not first.equals(second)
-    assert first.equals(moments_model.synthesize(model, 400, 1))
+    assert first.equals(sampling.synthesize(model, 400, 1))
 
 
 def test_item_sets_show_their_pairs():
@@ -154,7 +154,7 @@ def test_item_sets_show_their_pairs():
             rows[place, items] = 1.0
         return (rows.T @ rows / table.num_rows)[1:, 1:]
 
-    plain = moments_model.synthesize(replace(model, goal=None), 8000, 0)
+    plain = sampling.synthesize(replace(model, goal=None), 8000, 0)
     gaps = [np.abs(pairs(made) - pairs(lists)).max() for made in (plain, draft.tables["data"])]
     assert gaps[1] < 0.5 * gaps[0]
     assert gaps[1] < 0.01
@@ -439,7 +439,7 @@ def test_chosen_tables_are_measured_and_shown(measured):
 def test_whoever_has_the_arrays_has_the_model_and_its_rows(measured):
     _, schema, draft = measured
     model = moments.model_of(settle(PAID, schema), dict(draft.arrays))
-    assert moments_model.synthesize(model, 4000, 0).equals(draft.tables["data"])
+    assert sampling.synthesize(model, 4000, 0).equals(draft.tables["data"])
     assert len(model.goal.triples) > 0
     broken = dict(draft.arrays) | {"tables": draft.arrays["tables"][:-1]}
     with pytest.raises(InvalidInput, match="tables: do not fit the marginals"):
@@ -532,7 +532,7 @@ def test_numbers_as_scores_show_measured_tables_too():
     assert inside(table) < 0.001
     assert inside(draft.tables["data"]) < 0.03 < 0.05 < inside(free.tables["data"])
     model = moments.model_of(decided, dict(draft.arrays))
-    assert moments_model.synthesize(model, 6000, 0).equals(draft.tables["data"])
+    assert sampling.synthesize(model, 6000, 0).equals(draft.tables["data"])
 
 
 def test_a_number_that_is_not_moved_keeps_its_value():
@@ -540,7 +540,7 @@ def test_a_number_that_is_not_moved_keeps_its_value():
     values, cells = np.array([0.05, 0.15, 0.25, 0.35]), np.array([0, 0, 1, 1])
     edges = np.array([0.0, 0.1, 0.2, 0.3, 0.4])
     law = (np.array([0.1, 0.2, 0.3, 0.4]), edges[:-1], edges[1:])
-    moments_model._refill(values, np.array([-1, 1, -1, 0]), cells, law, np.random.default_rng(0))
+    sampling._refill(values, np.array([-1, 1, -1, 0]), cells, law, np.random.default_rng(0))
     assert values[0] == 0.05
     assert values[2] == 0.25
     assert 0.2 <= values[1] <= 0.4

@@ -25,7 +25,7 @@ from adumbra.postprocess.marginals import (
     quota,
 )
 from adumbra.postprocess.matrices import root, shrink_means, shrink_rectangular, shrunk_directions
-from adumbra.postprocess.moments import covariance
+from adumbra.postprocess.moments import model as moments_model
 from adumbra.postprocess.moments.model import _kept
 
 
@@ -62,9 +62,9 @@ def test_wide_matrices_take_shorter_ways_to_the_same_numbers(monkeypatch, streng
     found = []
     for wide in (1024, 2):
         monkeypatch.setattr(matrices, "_WIDE_MATRIX", wide)
-        monkeypatch.setattr(covariance, "_WIDE", wide)
+        monkeypatch.setattr(moments_model, "_MANY", wide)
         signal = shrunk_directions(noisy, 1.0)
-        within = covariance.with_rest(signal, between, variances, np.ones(width, bool))
+        within = moments_model.with_rest(signal, between, variances, np.ones(width, bool))
         found.append((len(signal[0]), within, root(within) @ root(within).T))
     assert found[0][0] == found[1][0] == (4 if strength else 0)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-9)
