@@ -21,6 +21,10 @@ LISTED: dict[str, tuple[str, ...]] = {
         "mechanisms.moments.chosen:read_released: len(batches) <= number [yes]",
         "mechanisms.moments.release:model_of: model.goal is None or scales.chosen is None ... [no]",
         "mechanisms.moments.release:model_of: model.goal is None or scales.chosen is None ... [yes]",
+        "mechanisms.projection.release:words: label is not None [no]",
+        "mechanisms.projection.release:words: label is not None [yes]",
+        "mechanisms.projection.release:words: label is not None and label.noise is None [no]",
+        "mechanisms.projection.release:words: label is not None and label.noise is None [yes]",
     ),
     "after the noise, from a public seed (tests/unit/mechanisms/test_synthetic_rows.py)": (
         "mechanisms.base:Draft.with_rows: first.num_rows == rows [no]",

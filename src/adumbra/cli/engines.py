@@ -88,6 +88,7 @@ def open_engine(asked: EngineFlags, out: Path) -> "Iterator[LocalEngine | DaskEn
         with _dask(asked, out) as engine:
             yield engine
         return
+    from adumbra.engine.local import LocalEngine
 
     for flag in ("scheduler", "workers", "parts"):
         value = getattr(asked, flag)

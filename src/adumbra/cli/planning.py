@@ -1,8 +1,10 @@
 """`plan` and `release`: say what it costs, then pay and do it."""
 
+import hashlib
 import json as json_module
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,21 +36,12 @@ from adumbra.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from adumbra.privacy.ledger import Quote
-    from adumbra.workflow import PreparedRelease
-
-
-import hashlib
-import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     from rich.console import Console
 
     from adumbra.mechanisms.base import Plan
     from adumbra.privacy.ledger import Quote
     from adumbra.release.artifact import Release
+    from adumbra.workflow import PreparedRelease
 
 
 # A plan, its price and a finished release, in words for people and as values for scripts.

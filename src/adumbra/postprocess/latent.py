@@ -79,20 +79,16 @@ class Block:
     )  # number: one share a cell; category: classes x levels, each row a law
     values: Array = field(repr=False)  # number: the encoded value of each cell; category: empty
 
-    @property
-    def is_levels(self) -> bool:
-        """Whether the block is a category's."""
-        return self.shares.ndim == 2
+    # Follows from the fields above:
+    is_levels: bool = field(init=False)  # a category's
+    is_pair: bool = field(init=False)  # of two levels, one latent column
+    columns: slice = field(init=False, repr=False)  # the latent columns
 
-    @property
-    def is_pair(self) -> bool:
-        """Whether the block is that of two levels, one latent column."""
-        return not self.is_levels and len(self.shares) == 2
-
-    @property
-    def columns(self) -> slice:
-        """The latent columns."""
-        return slice(self.start, self.start + self.width)
+    def __post_init__(self) -> None:
+        is_levels = self.shares.ndim == 2
+        object.__setattr__(self, "is_levels", is_levels)
+        object.__setattr__(self, "is_pair", not is_levels and len(self.shares) == 2)
+        object.__setattr__(self, "columns", slice(self.start, self.start + self.width))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ Proof       moments.proof.md, of every function named `*_sensitivity`;
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -222,21 +222,17 @@ class BlockGram:
     limit: int  # integer bound of |z|^2
     exponent: int = -2 * ROW_BITS
 
-    @property
-    def columns(self) -> int:
-        """Columns before the tail."""
-        return sum(self.blocks)
+    # Follows from the fields above:
+    columns: int = field(init=False)  # before the tail
+    width: int = field(init=False)  # columns and tail
+    # Lengths of the flat parts: one triangle per block, the cross part, the tail's triangle
+    parts: tuple[int, ...] = field(init=False)
 
-    @property
-    def width(self) -> int:
-        """Columns and tail."""
-        return self.columns + self.tail
-
-    @property
-    def parts(self) -> tuple[int, ...]:
-        """Lengths of the flat parts: one triangle a block, the cross part, the tail's triangle."""
-        triangles = [w * (w + 1) // 2 for w in self.blocks]
-        return (*triangles, self.columns * self.tail, self.tail * (self.tail + 1) // 2)
+    def __post_init__(self) -> None:
+        columns, triangles = sum(self.blocks), [w * (w + 1) // 2 for w in (*self.blocks, self.tail)]
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "width", columns + self.tail)
+        object.__setattr__(self, "parts", (*triangles[:-1], columns * self.tail, triangles[-1]))
 
     def zero(self) -> Ints:
         """No rows."""
