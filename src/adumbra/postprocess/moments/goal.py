@@ -30,6 +30,21 @@ class Goal:
     codes: Codes  # the same, or cut finer
     tables: Array = field(repr=False)  # of every pair of codes; one-way shares on the diagonal
     triples: tuple[Triple, ...] = ()
+    plain: Array | None = field(default=None, repr=False)  # tables before any was measured, if so kept
+
+    def wanted_of(self, rows: Ints) -> Array:
+        """The tables as counts that these rows of the model are to show; one-way on the diagonal.
+
+        Where no measured table changed a kept one, that is what the rows show already: other rows of the
+        model differ from these by chance alone, and following it would undo what the model knows beyond
+        pairs.
+        """
+        wanted = self.tables * len(rows)
+        if self.plain is None:
+            return wanted
+        is_kept = self.tables == self.plain
+        np.fill_diagonal(is_kept, val=False)
+        return np.where(is_kept, pair_tables(rows, self.codes.starts), wanted)
 
 
 def plain_codes(design: Design, centre: Centre, marginals: Marginals, fineness: Fineness) -> Codes:

@@ -268,7 +268,8 @@ def _plain_goal(found: Found, marginals: Marginals, model: LatentModel, seed: in
     fine = finer_codes(found.design, marginals, coarse, found.fineness)
     cut = spread_codes(coarse, fine, drawn, marginals.laws, rng)
     rows = codes_of(fine, cut, model.blocks)
-    return Goal(coarse, fine, pair_tables(rows, fine.starts) / len(rows))
+    tables = pair_tables(rows, fine.starts) / len(rows)
+    return Goal(coarse, fine, tables, plain=tables)
 
 
 def working_rows(model: MomentsModel, goal: Goal, seed: int) -> Working:

@@ -79,9 +79,10 @@ def _refined(model: MomentsModel, goal: Goal, decoded: Decoded, rng: np.random.G
     codes, blocks = goal.codes, model.latent.blocks
     decoded = spread_codes(goal.coarse, codes, decoded, model.marginals.laws, rng)
     after = codes_of(codes, decoded, blocks)
+    wanted = goal.wanted_of(after)
     for _ in range(_SWEEPS if goal.triples else 1):
         triples = scaled(goal.triples, len(after))
-        after = refine(after, codes.starts, goal.tables * len(after), rng, triples=triples)
+        after = refine(after, codes.starts, wanted, rng, triples=triples)
     labels, parts, moved_codes = decoded.labels, list(decoded.parts), {}
     for index, column in enumerate(codes.columns):
         own = after[:, index]

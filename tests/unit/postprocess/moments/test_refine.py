@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adumbra.postprocess.moments.bayes import evidence, signal
+from adumbra.postprocess.moments.goal import Goal
 from adumbra.postprocess.moments.refine import (
     ONE_WAY,
     UNIT,
@@ -14,6 +15,7 @@ from adumbra.postprocess.moments.refine import (
     refine,
 )
 from adumbra.postprocess.moments.refine_loops import sweep_arrays, sweep_loops
+from adumbra.postprocess.moments.tables import class_column, codes_with
 
 SIZES = (3, 2, 5, 4)
 STARTS = np.concatenate(([0], np.cumsum(SIZES)))
@@ -109,6 +111,23 @@ def test_rows_that_show_their_tables_stay():
     assert np.array_equal(
         refine(codes, STARTS, pair_tables(codes, STARTS), np.random.default_rng(0)), codes
     )
+
+
+def test_where_nothing_was_measured_rows_do_not_follow_chance():
+    """Rows of one law differ by chance: they move where a measured table changed the goal alone."""
+    rows, many = independent(500), independent(4000, seed=7)
+    codes, plain = codes_with(map(class_column, SIZES)), pair_tables(many, STARTS) / 4000
+    apart = ~np.equal.outer(*2 * [np.repeat(np.arange(4), SIZES)])
+    own = pair_tables(rows, STARTS)
+    kept = Goal(codes, codes, plain, plain=plain).wanted_of(rows)
+    assert np.array_equal(kept[apart], own[apart])
+    assert np.allclose(np.diagonal(kept), np.diagonal(plain) * 500)
+    changed = plain.copy()
+    changed[:3, 3:5] = 1 / 6
+    wanted = Goal(codes, codes, changed, plain=plain).wanted_of(rows)
+    assert np.allclose(wanted[:3, 3:5], 500 / 6)
+    assert np.array_equal(wanted[5:, :5], own[5:, :5])
+    assert np.allclose(Goal(codes, codes, changed).wanted_of(rows), changed * 500)
 
 
 def test_noise_is_drawn_to_nothing_and_signal_is_kept():
