@@ -78,7 +78,7 @@ def scores(synthetic, test, schema, name):
 
 def independent(table, schema, epsilon, seed):
     """The floor: the whole budget on one-way histograms, by numpy's noise (a measure, not a release)."""
-    from adumbra.mechanisms.moments.release import codes_of
+    from adumbra.mechanisms.moments.rows import codes_of
     from adumbra.postprocess.decode import column_array
     from adumbra.postprocess.moments.design import features_of
     from adumbra.privacy.conversion import mu_of
