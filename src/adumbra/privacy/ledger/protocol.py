@@ -322,9 +322,14 @@ class Spending:
         """Keep a paid pass's fingerprint in the private log; no output ever depends on it."""
         with self._acts() as chain:
             population = accounts.load(chain.connection, entry_id)["population"]
-            digest, sketch = fingerprint.digest(), fingerprint.sketch()
-            fields = {"population": population, "digest": digest, "sketch": sketch}
-            chain.append("private", "fingerprint", entry=entry_id, **fields)
+            chain.append(  # no local variable holds what a traceback could show: the digest ends with n
+                "private",
+                "fingerprint",
+                entry=entry_id,
+                population=population,
+                digest=fingerprint.digest(),
+                sketch=fingerprint.sketch(),
+            )
 
     @contextmanager
     def _heads(self) -> Iterator[tuple[Connection, HeadKey]]:
