@@ -15,7 +15,9 @@ from adumbra import workflow
 from adumbra.errors import LedgerError
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.ledger import Population, create_ledger, memory_ledger
+from adumbra.privacy.ledger import chain as chain_module
 from adumbra.privacy.ledger import store as store_module
+from adumbra.privacy.ledger.protocol import Spending
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 from support.ledger import DATABASES, new_location
@@ -129,12 +131,20 @@ def test_a_failure_at_any_statement_shows_no_parameter(database, forever, tmp_pa
         assert not PRIVATE_NAMES.search(text)
 
 
+def unguarded(self, entry_id, fingerprint):
+    """As `record_fingerprint`, without what it does for a traceback."""
+    with self._acts() as chain:
+        kept = {"digest": fingerprint.digest(), "sketch": fingerprint.sketch()}
+        chain.append("private", "fingerprint", entry=entry_id, population="p", **kept)
+
+
 def test_the_failures_would_show_n(tmp_path):
     """What the planted driver says holds n: an error that passes through untouched is found."""
     with create_ledger(tmp_path / "ledger.db") as ledger:
         ledger.register(Population("p", Unit.ROW, Neighbours.ADD_REMOVE, 1000.0, 0.0))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(store_module, "_withhold", lambda _error: None)
+            patch.setattr(Spending, "record_fingerprint", unguarded)
             heard = []
             for passing in range(60):
                 failing = Failing(ledger, passing, forever=False)
@@ -142,6 +152,32 @@ def test_the_failures_would_show_n(tmp_path):
                     attempt(ledger, tmp_path / str(passing), failing)
                 heard.append(f"{ROWS:016x}" in told(caught.value))
     assert any(heard)
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), LedgerError("operator: was dismissed")])
+def test_a_stop_while_a_fingerprint_is_recorded_shows_no_n(fault, tmp_path, monkeypatch):
+    right, stopped = chain_module.canonical, []
+
+    def stop(event):
+        if event.get("kind") != "fingerprint":
+            return right(event)
+        stopped.append(event["digest"])
+        raise fault
+
+    monkeypatch.setattr(chain_module, "canonical", stop)
+    with create_ledger(tmp_path / "ledger.db") as ledger:
+        ledger.register(Population("p", Unit.ROW, Neighbours.ADD_REMOVE, 1000.0, 0.0))
+        with pytest.raises(type(fault)) as caught:
+            workflow.release(
+                TABLE,
+                CONFIG,
+                schema=Schema.parse(SCHEMA),
+                ledger=ledger,
+                population="p",
+                out=tmp_path / "r",
+            )
+    assert stopped[0].endswith(f"{ROWS:016x}")
+    assert parts_with_n(told(caught.value)) == []
 
 
 def test_a_log_of_all_statements_holds_no_row_of_the_ledger(caplog):

@@ -6,9 +6,10 @@ there on every pass. Its types are its own declaration, as public as its names.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -16,6 +17,8 @@ import pyarrow.dataset as ds
 from adumbra.data.files import MEMORY_PIN, PIECE_ROWS, PieceSource, match_columns, require_rows
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import Schema
+
+ReadT = TypeVar("ReadT")
 
 _DAMAGED = "data: the dataset cannot be read; check that its files are whole and of its schema"
 
@@ -62,9 +65,9 @@ def pin_dataset(data: ds.Dataset) -> str:
 
 def row_groups(data: ds.Dataset) -> tuple[tuple[int, ...], ...]:
     """Rows of every row group of every file; a fault says none of the store's words."""
-    with suppress(pa.ArrowException, OSError, ValueError):
-        return tuple(tuple(g.num_rows for g in one.row_groups) for one in data.get_fragments())
-    raise InvalidInput(_DAMAGED)
+    return _alone(
+        lambda: tuple(tuple(g.num_rows for g in one.row_groups) for one in data.get_fragments())
+    )
 
 
 def pieces_from(data: ds.Dataset, names: list[str], rows: int, skip: int) -> Iterator[pa.RecordBatch]:
@@ -83,9 +86,7 @@ def pieces_from(data: ds.Dataset, names: list[str], rows: int, skip: int) -> Ite
 
 def _each_group(data: ds.Dataset) -> list[ds.Fragment]:
     """Every row group as a fragment of its own."""
-    with suppress(pa.ArrowException, OSError, ValueError):
-        return [group for one in data.get_fragments() for group in one.split_by_row_group()]
-    raise InvalidInput(_DAMAGED)
+    return _alone(lambda: [group for one in data.get_fragments() for group in one.split_by_row_group()])
 
 
 def _pieces(data: ds.Dataset, names: list[str], rows: int, skip: int) -> Iterator[pa.RecordBatch]:
@@ -98,17 +99,19 @@ def _pieces(data: ds.Dataset, names: list[str], rows: int, skip: int) -> Iterato
 
 def _guarded(data: ds.Dataset, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
     """Batches in order; a reader's message may quote a cell, so ours stands alone."""
-    batches = None
-    while True:
-        try:
-            if batches is None:
-                batches = iter(data.to_batches(columns=names, batch_size=rows))
-            piece = next(batches, None)
-        except (pa.ArrowException, OSError, ValueError):
-            break
-        if piece is None:
-            return
+    batches = _alone(lambda: iter(data.to_batches(columns=names, batch_size=rows)))
+    while (piece := _alone(lambda: next(batches, None))) is not None:
         yield piece
+
+
+def _alone(read: Callable[[], ReadT]) -> ReadT:
+    """What is read. A store fails with errors of any kind, which may quote a signed address or cells."""
+    try:
+        return read()
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001, S110 - whatever it is: it is named below, outside of the handler
+        pass
     raise InvalidInput(_DAMAGED)
 
 
@@ -120,8 +123,5 @@ def open_dataset(data: ds.Dataset, schema: Schema, address: str = "") -> Dataset
     schema = match_columns(schema, types, data.schema.names, "data")
     if not schema.neighbours.rows_are_public:
         return DatasetSource(data, schema, address=address)
-    rows = None
-    with suppress(pa.ArrowException, OSError, ValueError):
-        rows = data.count_rows()
-    require(rows is not None, _DAMAGED)
-    return DatasetSource(data, schema, require_rows(schema, rows or 0), address)
+    rows = _alone(data.count_rows)
+    return DatasetSource(data, schema, require_rows(schema, rows), address)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adumbra.data.datasets import row_groups
+from adumbra.data.datasets import _guarded, open_dataset, pieces_from, row_groups
 from adumbra.data.opening import open_source
 from adumbra.data.sources import KeptSource, WatchedSource
 from adumbra.data.split import cuts, split
@@ -179,3 +179,38 @@ def test_a_dataset_without_an_address_stays_with_one_process(tmp_path):
     data = ds.dataset(table_files(tmp_path), format="parquet")
     with pytest.raises(Unsupported, match="data in memory cannot be divided"):
         split(open_source(data, SCHEMA), 1, 2, 2)
+
+
+class Refused(Exception):
+    """What a store says: with a signed address."""
+
+
+class Failing:
+    """A dataset whose store refuses every request."""
+
+    def __init__(self, held):
+        self.schema = held.schema
+
+    def _refuse(self, **_words):
+        raise Refused("403 of https://store/rows?signature=SECRET")
+
+    get_fragments = to_batches = count_rows = _refuse
+
+
+READS = {
+    "groups": row_groups,
+    "count": lambda data: open_dataset(data, SCHEMA),
+    "rows": lambda data: list(pieces_from(data, list(SCHEMA.names), 10, 3)),
+    "batches": lambda data: list(_guarded(data, list(SCHEMA.names), 10)),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_a_store_s_own_words_are_not_repeated(read, tmp_path):
+    """Stores raise what they like; only our sentence is left, with no cause and no context."""
+    failing = Failing(ds.dataset(table_files(tmp_path), format="parquet"))
+    with pytest.raises(InvalidInput, match="the dataset cannot be read") as caught:
+        read(failing)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert "SECRET" not in repr(caught.value)

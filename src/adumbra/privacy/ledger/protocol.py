@@ -320,16 +320,18 @@ class Spending:
 
     def record_fingerprint(self, entry_id: str, fingerprint: Fingerprint) -> None:
         """Keep a paid pass's fingerprint in the private log; no output ever depends on it."""
-        with self._acts() as chain:
-            population = accounts.load(chain.connection, entry_id)["population"]
-            chain.append(  # no local variable holds what a traceback could show: the digest ends with n
-                "private",
-                "fingerprint",
-                entry=entry_id,
-                population=population,
-                digest=fingerprint.digest(),
-                sketch=fingerprint.sketch(),
-            )
+        try:
+            with self._acts() as chain:
+                chain.append(
+                    "private",
+                    "fingerprint",
+                    entry=entry_id,
+                    population=accounts.load(chain.connection, entry_id)["population"],
+                    digest=fingerprint.digest(),
+                    sketch=fingerprint.sketch(),
+                )
+        except BaseException as fault:  # noqa: BLE001 - Ctrl-C too: frames below hold the digest, so n
+            raise fault.with_traceback(None) from None
 
     @contextmanager
     def _heads(self) -> Iterator[tuple[Connection, HeadKey]]:
