@@ -80,8 +80,8 @@ class RowRange:
 
 
 @dataclass(frozen=True, slots=True)
-class TableRange(PieceSource):
-    """A range of a table."""
+class FileRange(PieceSource):
+    """A range of files that every worker reads by one path."""
 
     schema: Schema
     rows: RowRange
@@ -89,11 +89,6 @@ class TableRange(PieceSource):
     def public_rows(self) -> int | None:
         """Nobody asks a range."""
         return None
-
-    def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:
-        """The declared columns from global row `start` on."""
-        held = self.rows
-        return parquet_pieces(held.paths, list(self.schema.names), rows, start - held.offset)
 
     def _blocks(
         self, rows: int, start: int, stop: int | None
@@ -109,33 +104,25 @@ class TableRange(PieceSource):
 
 
 @dataclass(frozen=True, slots=True)
-class CsvRange(PieceSource):
+class TableRange(FileRange):
+    """A range of Parquet files."""
+
+    def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:
+        """The declared columns from global row `start` on."""
+        held = self.rows
+        return parquet_pieces(held.paths, list(self.schema.names), rows, start - held.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRange(FileRange):
     """A range of CSV files; a record begins at byte `byte` of the first of them."""
 
-    schema: Schema
-    rows: RowRange
     byte: int = field(repr=False)
-
-    def public_rows(self) -> int | None:
-        """Nobody asks a range."""
-        return None
 
     def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are read
         """The declared columns from global row `start` on."""
         held = self.rows
         return csv_pieces(held.paths, self.schema, self.schema.names, start - held.offset, self.byte)
-
-    def _blocks(
-        self, rows: int, start: int, stop: int | None
-    ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Blocks of the whole range, numbered as in the whole table."""
-        require_whole(start, stop)
-        held = self.rows
-        return rechunk(self.pieces(rows, held.start), rows, held.start, held.stop - held.start)
-
-    def pin(self) -> str:
-        """Of the files of this range."""
-        return self.rows.pin()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
