@@ -22,7 +22,7 @@ SUFFIXES |= {".jsonl": "jsonl", ".ndjson": "jsonl"}
 SUFFIXES |= {f"{plain}.gz": SUFFIXES[plain] for plain in (".csv", ".tsv", ".jsonl", ".ndjson")}
 PACKED = {".gz", ".bz2", ".xz", ".zst", ".zip", ".7z"}
 _LISTED = ", ".join(SUFFIXES)
-_ADDRESS = re.compile(r"^[a-z][a-z0-9+.-]+://")
+_ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]+::)*[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _READABLE = (
     "give a path, a pandas, polars or pyarrow table, an Arrow dataset, a SqlQuery, a numpy array or a "
     "scipy.sparse matrix"

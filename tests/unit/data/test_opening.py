@@ -408,3 +408,11 @@ def test_a_near_name_is_shown_of_parquet_and_never_of_csv(tmp_path):
     with pytest.raises(InvalidInput, match="column 'c' absent; rename") as refused:
         open_source(tmp_path / "t.csv", table())
     assert "c_" not in str(refused.value)
+
+
+@pytest.mark.parametrize("scheme", ["s3://", "S3://", "nosuch://", "simplecache::s3://"])
+def test_no_form_of_an_address_is_repeated(scheme):
+    """What looks like an address is never taken for a path: messages of paths quote them."""
+    with pytest.raises(InvalidInput, match="the store cannot be read") as caught:
+        open_source(f"{scheme}KEY:SECRET@bucket/x.parquet", Schema.numeric(2, lower=0.0, upper=1.0))
+    assert "SECRET" not in str(caught.value)
