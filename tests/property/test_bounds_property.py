@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from adumbra.data.bounds import bound_elements, bound_rows, clip_projected
+from adumbra.data.bounds import FEW, bound_elements, bound_rows, clip_projected
 from adumbra.numerics import row_squares
 
 anything = st.floats(allow_nan=True, allow_infinity=True, width=64)
@@ -65,6 +65,19 @@ def test_rows_close_to_the_sphere_do_not_hear_their_neighbours(width):
         assert np.array_equal(beside[:-1], alone)
     singly = np.vstack([bound_rows(row[None, :], 1.0).units for row in rows])
     assert np.array_equal(singly, alone)
+
+
+@pytest.mark.parametrize("width", [3, 50])
+def test_how_many_rows_are_long_changes_no_row(width):
+    """A few long rows are taken out and checked apart; with many, all rows are checked."""
+    rng = np.random.default_rng(width)
+    rows = rng.standard_normal((400, width))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows *= np.linspace(0.2, 1.0002, 400)[:, None]
+    short, long = np.full((400 * FEW, width), 1e-3), np.full((400, width), 9.0)
+    results = [bound_rows(np.vstack([rows, company]), 1.0).units[:400] for company in (short, long)]
+    assert np.array_equal(*results)
+    assert np.array_equal(results[0][:10], np.rint(rows[:10] * 2.0**15))
 
 
 @pytest.mark.parametrize("width", [3, 8, 17, 100, 300])

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adumbra.errors import InvalidInput, require
 from adumbra.matrices import ProjectionMatrix
 from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice, row_squares
 
 CLIP_BITS = 22  # a clipped projected row is held in units of about radius * 2^-22
+FEW = 8  # up to one row in so many is taken out and checked apart; with more, all rows are checked
 _SHRINK = 1.0 - 2.0**-12  # one step of "scaled down until it holds"
 
 
@@ -127,29 +129,30 @@ def clip_projected(exact: Array, exponent: int, radius: float) -> Lattice:
 def _into_ball(y: Array, limit: int) -> Array:
     """The nearest integers to y, shortened where needed so that sum z^2 <= limit holds in every row.
 
-    Overwrites y. What happens to a row depends on that row alone: also which rows are looked at again.
+    Overwrites y. What happens to a row depends on that row alone: also whether it may be shortened.
     Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3), so without the
     hair half of the clipped rows would break the check and be shrunk a second time.
     """
     square = row_squares(y)
     radius = math.sqrt(limit)
     safe = max(radius - math.sqrt(y.shape[1]) / 2.0 - 1.0, 0.0)  # |rint(y)| <= |y| + sqrt(d)/2
-    near = np.flatnonzero(~(square <= safe * safe))  # not `>`: NaN and overflow are near too
-    if len(near) == len(y):
-        return _checked(_shortened(y, square, limit), limit)
-    shortened = y[near]
+    near = ~(square <= safe * safe)  # not `>`: NaN and overflow are near too
+    places = np.flatnonzero(near)
+    if len(places) > len(y) // FEW:
+        return _checked(_shortened(y, square, near, limit), limit)
+    shortened = y[places]
     np.rint(y, out=y)
-    if len(near):
-        y[near] = _checked(_shortened(shortened, square[near], limit), limit)
+    if len(places):
+        y[places] = _checked(_shortened(shortened, square[places], near[places], limit), limit)
     return y
 
 
-def _shortened(y: Array, square: Array, limit: int) -> Array:
-    """Rows longer than the aim scaled to it; a NaN or overflowing square makes the zero row."""
+def _shortened(y: Array, square: Array, near: NDArray[np.bool_], limit: int) -> Array:
+    """Near rows longer than the aim scaled to it; a NaN or overflowing square makes the zero row."""
     aim = max(math.sqrt(limit) - 4.0 - y.shape[1] / 2.0**17, 0.0)
     finite = np.isfinite(square)
     y[~finite] = 0.0
-    long = finite & (square > aim * aim)
+    long = near & finite & (square > aim * aim)
     factor = np.ones(len(y))
     factor[long] = aim / np.sqrt(square[long])
     y *= factor[:, None]

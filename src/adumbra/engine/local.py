@@ -101,6 +101,11 @@ AHEAD_BYTES = 256 * 2**20  # of blocks that are read and not finished; one block
 BlockT = TypeVar("BlockT", Batch, SetBatch, Part)
 
 
+def blocks_ahead(threads: int) -> int:
+    """Blocks that are read and not finished: two per worker, so that none waits while a file is read."""
+    return 2 * threads + 1
+
+
 def silent(stage: str, done: int, total: int | None) -> None:
     """Report nothing."""
 
@@ -167,7 +172,7 @@ class LocalEngine:
     ) -> Iterator[T]:
         public = source.public_rows()
         total = None if public is None else -(-public // rows)
-        done = held = 0
+        done, held, most = 0, 0, blocks_ahead(self.threads)
         self.progress(stage, done, total)
         waiting: deque[tuple[int, int, Future[T]]] = deque()  # blocks, bytes, result
 
@@ -185,7 +190,7 @@ class LocalEngine:
             try:
                 for group in grouped(parts(source, rows), self.rows_per_block or BLOCK_ROWS):
                     size = sum(part.nbytes for part in group)
-                    while waiting and (len(waiting) > self.threads or held + size > self._ahead):
+                    while waiting and (len(waiting) >= most or held + size > self._ahead):
                         yield finish()
                     waiting.append((len(group), size, pool.submit(work, group)))
                     held += size

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adumbra.engine.local import block_rows, fold_rows
+from adumbra.engine.local import AHEAD_BYTES, block_rows, blocks_ahead, fold_rows
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.postprocess.decode import block_sizes
 from adumbra.release.formats import GROUP_CELLS, GROUP_ROWS
@@ -153,13 +153,14 @@ def reading(width: int, rows: int, encoded: int, *, is_fold: bool = False) -> in
     """What a reader holds; blocks as they were read and, in each thread, as numbers and encoded."""
     block = min(rows, fold_rows(width) if is_fold else block_rows(width))
     piece = min(block, NOISE_BLOCK)
-    held = min(2 * FLOAT * width * rows, READER)
-    return held + FLOAT * (width * block * 2 * (workers() + 1) + 4 * encoded * piece * workers())
+    held, size = min(2 * FLOAT * width * rows, READER), FLOAT * width * block
+    ahead = min(blocks_ahead(workers()) * size, max(AHEAD_BYTES, size))
+    return held + ahead + (workers() + 1) * size + FLOAT * 4 * encoded * piece * workers()
 
 
 def results(width: int, rows: int, columns: int) -> int:
     """Released rows of blocks that wait for their turn to be written."""
-    return FLOAT * columns * min(rows, block_rows(width)) * (workers() + 2)
+    return FLOAT * columns * min(rows, block_rows(width)) * (blocks_ahead(workers()) + 1)
 
 
 def kept(schema: Schema, rows: int) -> int:

@@ -211,7 +211,7 @@ def _row_groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterato
     held: list[pa.Table] = []
     count = 0
     for batch in batches:
-        rest = pa.Table.from_batches([batch]).replace_schema_metadata(None).cast(schema)
+        rest = _stored(pa.Table.from_batches([batch]), schema)
         while count + rest.num_rows >= size:
             held.append(rest.slice(0, size - count))
             yield held
@@ -219,6 +219,12 @@ def _row_groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterato
         held, count = [*held, rest], count + rest.num_rows
     if count:
         yield held
+
+
+def _stored(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows in the types that are stored; a cast of a column to its own type costs a call, too."""
+    same = table.schema.equals(schema, check_metadata=True)
+    return table if same else table.replace_schema_metadata(None).cast(schema)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> tuple[Written, dict[str, object]]:

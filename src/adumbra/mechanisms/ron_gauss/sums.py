@@ -155,7 +155,7 @@ class _Reader:
         """Rows for the first statistic, with their spread in the projected ball, and projected."""
         rows = self.bounded(batch)
         projected = self._projected(rows, batch)
-        inside = bound_rows(projected.values.astype(np.float64), self.radius)
+        inside = bound_rows(projected.values.astype(np.float64), self.radius, owned=True)
         spread = np.floor(row_squares(inside.units) * 2.0 ** -(ROW_BITS + 1))
         return SpreadRows(rows if self.space.columns else inside, spread), projected
 
@@ -169,8 +169,9 @@ class _Reader:
 
     def centred(self, block: Projected, centre: Centre) -> BoundedRows:
         """Centred, clipped at the noisy spread (or the public radius), with class or target."""
-        offsets: Array = block.values.astype(np.float64) - centre.shift_of(block.labels)
-        small = bound_rows(offsets, centre.clip or self.radius, labels=block.labels)
+        offsets: Array = block.values.astype(np.float64)
+        offsets -= centre.shift_of(block.labels)
+        small = bound_rows(offsets, centre.clip or self.radius, labels=block.labels, owned=True)
         if block.targets is not None:
             target = np.rint(block.targets * TARGET)
             return with_constant(augment(small, target[:, None], TARGET**2), INTERCEPT)
