@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from adumbra.attestation.chainhead import head_message
 from adumbra.privacy.guarantee import PrivacyGuarantee, promise, pure
-from adumbra.privacy.ledger.chain import head_message
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.card import build_card, canonical, seal_card
 from adumbra.release.storage import write_staged

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adumbra.attestation.chainhead import head_holds
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.attestation.trust import Trust
 from adumbra.errors import InvalidInput, VerificationFailed, require
@@ -347,8 +348,6 @@ def _parse(raw: bytes) -> Card | None:
 
 def _ledger_faults(card: Card) -> list[str]:
     """The head that the ledger signed when this release was paid for."""
-    from adumbra.privacy.ledger.chain import head_holds  # noqa: PLC0415 - SQLAlchemy comes with it
-
     signed = head_holds(card["ledger"]["head"])
     return [] if signed else ["card.json at ledger/head: its signature does not hold"]
 

@@ -10,7 +10,6 @@ Where operators are enrolled, an event carries the fingerprint and the signature
 (attestation/operators.py), and that signature takes the place of the head's.
 """
 
-import hashlib
 import json
 import os
 import pwd
@@ -19,17 +18,16 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal
 
-import rfc8785
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy import text as sql
 
+from adumbra.attestation.chainhead import canonical, head_message, link_hash, unhex
 from adumbra.attestation.loghead import Proof
 from adumbra.attestation.operators import OWNER_KINDS, Approval, HeadKey, Roll, act_message
 from adumbra.attestation.signers import Signer
-from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
-from adumbra.privacy.ledger.model import FORMAT, events, heads, keys
+from adumbra.errors import LedgerError, VerificationFailed
+from adumbra.privacy.ledger.model import events, heads, keys
 from adumbra.privacy.ledger.values import LedgerHead
 
 Log = Literal["public", "private"]
@@ -48,67 +46,6 @@ _ADVANCE = (
     .where(heads.c.log == bindparam("of"), heads.c.sequence == bindparam("previous"))
     .values(sequence=bindparam("next"), hash=bindparam("digest"), signature=bindparam("signed"))
 )
-
-
-def canonical(value: object) -> bytes:
-    """RFC 8785 bytes of a JSON value; anything that is not JSON is the caller's mistake."""
-    try:
-        return bytes(rfc8785.dumps(value))  # type: ignore[arg-type]
-    except (rfc8785.CanonicalizationError, RecursionError):
-        raise InvalidInput("request: must be JSON with finite numbers; integers below 2^53") from None
-
-
-def link_hash(body: bytes, previous: str) -> str:
-    """The hash of one event on top of the hash before it."""
-    return hashlib.sha256(body + bytes.fromhex(previous)).hexdigest()
-
-
-def head_message(ledger: str, log: str, sequence: int, digest: str) -> bytes:
-    """What the head's signature signs."""
-    return canonical(
-        {"format": FORMAT, "hash": digest, "ledger": ledger, "log": log, "sequence": sequence}
-    )
-
-
-def unhex(text: str) -> bytes:
-    """The bytes of lower-case hex; any other spelling is a change and a `ValueError`."""
-    value = bytes.fromhex(text)
-    if value.hex() != text:
-        raise ValueError("hex: must be lower-case")
-    return value
-
-
-def is_signed(public_key: str, message: bytes, signature: str) -> bool:
-    """Whether an Ed25519 signature holds; malformed keys and signatures do not."""
-    try:
-        Ed25519PublicKey.from_public_bytes(unhex(public_key)).verify(unhex(signature), message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def head_holds(head: Mapping[str, Any]) -> bool:
-    """Whether a head, as a card has it, was signed by its ledger's key or by an operator of that key."""
-    try:
-        if "act" not in head and "enrolment" not in head:
-            message = head_message(
-                str(head["ledger"]), "public", int(head["sequence"]), str(head["hash"])
-            )
-            return is_signed(str(head["public_key"]), message, str(head["signature"]))
-        act, enrolment = head["act"], head["enrolment"]
-        event = json.loads(act["event"])
-        roll = Roll(str(head["ledger"]), unhex(str(head["public_key"])))
-        roll.take(enrolment["event"], enrolment["previous"])
-        return (
-            link_hash(act["event"].encode(), act["previous"]) == head["hash"]
-            and (event["log"], event["sequence"]) == ("public", head["sequence"])
-            and json.loads(enrolment["event"])["signature"] == head["signature"]
-            and event["kind"] not in (*OWNER_KINDS, "init")
-            and event["operator"] in roll.enrolled
-            and roll.fault(act["event"], act["previous"]) is None
-        )
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        return False
 
 
 def read_roll(connection: Connection) -> Roll:

@@ -10,31 +10,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, Table, select
 from sqlalchemy import text as sql
 
-from adumbra.attestation.operators import OWNER_KINDS, Enrolment, Roll
-from adumbra.errors import AdumbraError, VerificationFailed
-from adumbra.privacy.ledger.chain import (
-    GENESIS,
-    LOGS,
-    ROLL,
-    Log,
+from adumbra.attestation.chainhead import (
+    FORMAT,
     canonical,
     head_holds,
     head_message,
     is_signed,
     link_hash,
-    sees_part_of_keys,
     unhex,
 )
+from adumbra.attestation.operators import OWNER_KINDS, Enrolment, Roll
+from adumbra.errors import AdumbraError, VerificationFailed
+from adumbra.privacy.ledger.chain import GENESIS, LOGS, ROLL, Log, sees_part_of_keys
 from adumbra.privacy.ledger.guards import guard_faults
-from adumbra.privacy.ledger.model import (
-    FORMAT,
-    charges,
-    entries,
-    events,
-    heads,
-    keys,
-    populations,
-)
+from adumbra.privacy.ledger.model import charges, entries, events, heads, keys, populations
 from adumbra.privacy.ledger.rebuild import Book
 
 PRIVATE_KINDS = ("fingerprint", "retarget")  # of the private log alone

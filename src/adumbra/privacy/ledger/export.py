@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection, select
 
+from adumbra.attestation.chainhead import FORMAT, canonical, head_message, is_signed, link_hash
 from adumbra.attestation.loghead import LogHead, Tree
 from adumbra.attestation.operators import OWNER_KINDS, HeadKey, Roll
 from adumbra.errors import InvalidInput, VerificationFailed
-from adumbra.privacy.ledger.chain import GENESIS, Log, canonical, head_message, is_signed, link_hash
-from adumbra.privacy.ledger.model import FORMAT, events, heads, keys
+from adumbra.privacy.ledger.chain import GENESIS, Log
+from adumbra.privacy.ledger.model import events, heads, keys
 
 
 def write_export(connection: Connection, path: Path, key: HeadKey, *, public: bool) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import URL, Connection, insert, inspect, select
 
+from adumbra.attestation.chainhead import FORMAT
 from adumbra.attestation.signers import Signer, open_key
 from adumbra.errors import AdumbraError, InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.ledger import (
@@ -27,7 +28,7 @@ from adumbra.privacy.ledger import (
 from adumbra.privacy.ledger.chain import GENESIS, LOGS, Chain, sees_part_of_keys
 from adumbra.privacy.ledger.check import Verified, check
 from adumbra.privacy.ledger.files import require_sharing
-from adumbra.privacy.ledger.model import FORMAT, create_all, heads, keys
+from adumbra.privacy.ledger.model import create_all, heads, keys
 from adumbra.privacy.ledger.operated import Operated
 from adumbra.privacy.ledger.store import Store, parse_location
 from adumbra.privacy.ledger.values import REMEDY, Population, State, Statement

@@ -5,8 +5,6 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, ForeignK
 from adumbra.privacy.ledger.guards import create_guards
 from adumbra.privacy.ledger.values import MAX_UNITS, State
 
-FORMAT = "adumbra-ledger/1"
-
 metadata = MetaData()
 
 

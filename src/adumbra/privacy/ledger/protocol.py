@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from adumbra.attestation.chainhead import canonical
 from adumbra.attestation.loghead import Proof
 from adumbra.attestation.operators import Acting, HeadKey, NotPermitted, Roll
 from adumbra.attestation.signers import Signer
@@ -27,7 +28,7 @@ from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import accounts, files
 from adumbra.privacy.ledger.accounts import Quote
-from adumbra.privacy.ledger.chain import Chain, canonical, prove, read_head, read_roll
+from adumbra.privacy.ledger.chain import Chain, prove, read_head, read_roll
 from adumbra.privacy.ledger.model import charges, entries, events, populations
 from adumbra.privacy.ledger.store import ReplyLost
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, State

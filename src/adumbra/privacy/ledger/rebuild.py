@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from adumbra.attestation.chainhead import canonical
 from adumbra.attestation.operators import OWNER_KINDS
 from adumbra.errors import require
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger.chain import canonical
 from adumbra.privacy.ledger.values import Population, cap, cost
 from adumbra.relations import Unit, relation_of
 

@@ -7,19 +7,12 @@ import pytest
 from sqlalchemy import LargeBinary, delete, insert, select, type_coerce, update
 from sqlalchemy import text as sql
 
+from adumbra.attestation.chainhead import canonical, head_message, link_hash
 from adumbra.errors import LedgerError, VerificationFailed
 from adumbra.privacy.ledger import check, create_ledger, open_ledger
-from adumbra.privacy.ledger.chain import GENESIS, Chain, canonical, head_message, link_hash
+from adumbra.privacy.ledger.chain import GENESIS, Chain
 from adumbra.privacy.ledger.guards import guards
-from adumbra.privacy.ledger.model import (
-    charges,
-    entries,
-    events,
-    heads,
-    keys,
-    metadata,
-    populations,
-)
+from adumbra.privacy.ledger.model import charges, entries, events, heads, keys, metadata, populations
 from support.ledger import DATABASES, new_location, register, reserve, run
 
 

@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
+from adumbra.attestation.chainhead import canonical, head_holds, head_message, link_hash
 from adumbra.attestation.operators import RIGHTS, Approval, NotPermitted, act_message
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.ledger import create_ledger, open_ledger, verify_export
-from adumbra.privacy.ledger.chain import canonical, head_holds, head_message, link_hash
 from adumbra.privacy.ledger.log import read_export
 from adumbra.privacy.ledger.operated import public_key_of
 from support.ledger import DATABASES, new_location, register, reserve, run, server

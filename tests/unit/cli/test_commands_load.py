@@ -1,4 +1,4 @@
-"""A plan needs no ledger, so it loads no database."""
+"""What needs no ledger loads no database."""
 
 import subprocess
 import sys
@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from adumbra.schema.schema import Schema
+from support.release import example_release
 
 ASKED = {
     "plan": ["plan", "--schema", "{schema}", "--epsilon", "1"],
@@ -24,13 +25,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
-def test_a_plan_loads_no_database(asked, tmp_path):
-    schema, data = tmp_path / "schema.toml", tmp_path / "rows.csv"
-    schema.write_text(Schema.numeric(12, 0.0, 1.0, rows=3).to_toml(), encoding="utf-8")
-    lines = [",".join(f"x{j}" for j in range(12)), *[",".join(["0.5"] * 12)] * 3]
-    data.write_text("\n".join(lines), encoding="utf-8")
-    words = [word.format(schema=schema, data=data) for word in asked]
+def assert_no_database(words):
     code = (
         "import sys\nfrom adumbra.cli.main import main\n"
         f"sys.argv = ['adumbra', *{words!r}]\n"
@@ -39,3 +34,19 @@ def test_a_plan_loads_no_database(asked, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.split() == ["False"], done.stderr
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+def test_a_plan_loads_no_database(asked, tmp_path):
+    schema, data = tmp_path / "schema.toml", tmp_path / "rows.csv"
+    schema.write_text(Schema.numeric(12, 0.0, 1.0, rows=3).to_toml(), encoding="utf-8")
+    lines = [",".join(f"x{j}" for j in range(12)), *[",".join(["0.5"] * 12)] * 3]
+    data.write_text("\n".join(lines), encoding="utf-8")
+    assert_no_database([word.format(schema=schema, data=data) for word in asked])
+
+
+@pytest.mark.parametrize("command", ["verify", "inspect"])
+def test_a_recipient_loads_no_database(command, tmp_path):
+    (tmp_path / "release").mkdir()
+    example_release(tmp_path / "release")
+    assert_no_database([command, str(tmp_path / "release")])
