@@ -55,7 +55,8 @@ class Session:
 
     def write(self, **line):
         if self.run is None:
-            self.run = f"{1 + sum(line['kind'] == 'run' for line in self.lines)}"
+            held = facts.read(self.path)  # another method may be run by another process meanwhile
+            self.run = f"{1 + sum(line['kind'] == 'run' for line in held)}"
             caps = f"draws {self.options.draws}, {self.options.cpu_seconds} s of processor time"
             self._append({"kind": "run", "run": self.run, **facts.stamp(f"make peers ({caps})")})
         self._append({"run": self.run, **line})

@@ -122,7 +122,17 @@ def opendp(kind, frame, public, epsilon, delta):
     import polars as pl
 
     dp.enable_features("contrib")
-    rho = float((np.sqrt(np.log(1 / delta) + epsilon) - np.sqrt(np.log(1 / delta))) ** 2)
+    whole = float((np.sqrt(np.log(1 / delta) + epsilon) - np.sqrt(np.log(1 / delta))) ** 2)
+    for attempt in range(20):  # its parts of the budget may add up to a last bit more than the whole
+        try:
+            return opendp_rows(dp, pl, kind, frame, public, whole * (1 - attempt / 1000))
+        except Exception as error:
+            if "insufficient budget for query" not in str(error) or attempt == 19:
+                raise
+    return None
+
+
+def opendp_rows(dp, pl, kind, frame, public, rho):
     typed = frame.astype(dict.fromkeys(public["bounds"], float))  # cuts are floats
     context = dp.Context.compositor(
         data=pl.from_dict({c: typed[c].tolist() for c in frame}).lazy(),

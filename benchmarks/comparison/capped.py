@@ -1,15 +1,16 @@
 """One command under caps of processor time, wall time and memory; its end is a result whatever it is."""
 
+import json
 import os
-import resource
 import signal
 import subprocess
-import time
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from comparison.environments import last_line
 
+LIMITED = Path(__file__).with_name("limited.py")
 THREADS = {
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": "",
@@ -40,35 +41,20 @@ class Outcome:
 
 def run(command: list[str], caps: Caps, log: Path) -> Outcome:
     """The command in a process group of its own, which is ended as a whole at a cap."""
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (caps.cpu_seconds, caps.cpu_seconds + 5))
-        room = int(caps.memory_gib * 2**30)
-        resource.setrlimit(resource.RLIMIT_AS, (room, room))
-
-    start = time.perf_counter()
+    limits = (caps.cpu_seconds, caps.wall_seconds, int(caps.memory_gib * 2**30))
+    launch = [sys.executable, "-I", "-S", str(LIMITED), *map(str, limits), *command]
     with log.open("w", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            command, stdout=file, stderr=file, env={**os.environ, **THREADS},
-            preexec_fn=limit, start_new_session=True,  # noqa: PLW1509 - one thread here, limits must hold before exec
-        )  # fmt: skip
-        late = False
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                break
-            if not late and time.perf_counter() - start > caps.wall_seconds:
-                os.killpg(process.pid, signal.SIGKILL)
-                late = True
-            time.sleep(0.05)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    wall, cpu = time.perf_counter() - start, usage.ru_utime + usage.ru_stime
-    outcome, message = _end(
-        process.returncode, late, cpu, caps, log.read_text("utf-8", errors="replace")
-    )
+        done = subprocess.run(
+            launch, stdout=subprocess.PIPE, stderr=file, env={**os.environ, **THREADS}, check=True
+        )
+    ended = json.loads(done.stdout)
+    said = log.read_text("utf-8", errors="replace")
+    if ended["spent"]:  # and not yet waited for by the process that started them
+        ended["cpu_s"] = max(ended["cpu_s"], float(caps.cpu_seconds))
+    outcome, message = _end(ended["code"], ended["late"], ended["cpu_s"], caps, said)
     return Outcome(
-        outcome=outcome, message=message, wall_s=round(wall, 1), cpu_s=round(cpu, 1),
-        peak_mb=round(usage.ru_maxrss / 1024),
+        outcome=outcome, message=message, wall_s=round(ended["wall_s"], 1),
+        cpu_s=round(ended["cpu_s"], 1), peak_mb=round(ended["peak_mb"]),
     )  # fmt: skip
 
 

@@ -88,6 +88,7 @@ def python_of(folder: Path, name: str) -> Path:
 def last_line(text: str) -> str:
     """The last line that says something: of a traceback, its error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if re.search(r"\w{3}", line)] or lines  # not a bracket alone
     faults = [line for line in lines if line.startswith(("ERROR", "error:"))]
     said = (faults or lines or [""])[-1]
     return re.sub(r"(/[\w.+-]+)+/", ".../", said)[:240]  # no folder of this machine in a result

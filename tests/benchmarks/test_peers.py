@@ -33,6 +33,25 @@ def test_processor_time_is_capped(tmp_path):
     assert found.cpu_s < 10
 
 
+def test_processor_time_of_many_short_processes_is_capped_together(tmp_path):
+    spend = "import time\nwhile time.process_time() < 0.3: pass"
+    code = f"import subprocess, sys\nwhile True: subprocess.run([sys.executable, '-S', '-c', {spend!r}])"
+    found = ended(code, tmp_path)
+    assert (found.outcome, found.message) == ("time-out", "2 s of processor time")
+    assert 2.0 <= found.cpu_s < 10
+
+
+def test_the_peak_is_that_of_the_run_and_not_of_its_judge(tmp_path):
+    judge = np.ones(50_000_000)  # 400 MB, which a fork would pass on
+    assert ended("pass", tmp_path).peak_mb < 100
+    assert judge[-1] == 1.0
+
+
+def test_the_message_of_a_crash_is_a_line_with_words(tmp_path):
+    code = "raise TypeError('budget of 1 is not enough\\n\")')"
+    assert "budget of 1 is not enough" in ended(code, tmp_path).message
+
+
 def test_wall_time_is_capped_for_the_whole_group(tmp_path):
     caps = capped.Caps(cpu_seconds=60, wall_seconds=1, memory_gib=2.0)
     found = ended("import time; time.sleep(600)", tmp_path, caps)
