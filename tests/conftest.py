@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ("support.ledger", "support.evidence")
+pytest_plugins = ("support.costs", "support.ledger", "support.evidence")
 
 MEMORY, ROOM = Path("/dev/shm"), 4 * 2**30  # noqa: S108 - our folders in it are mkdtemp's
 
