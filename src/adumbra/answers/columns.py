@@ -41,8 +41,9 @@ class Marked:
 
     @property
     def parts(self) -> tuple[Array, Array, Array]:
-        """Inside, guess, touching."""
-        return self.inner, self.middle, self.outer
+        """Inside, guess, touching; one array three times where they are the same."""
+        is_one = np.array_equal(self.inner, self.middle) and np.array_equal(self.middle, self.outer)
+        return (self.middle,) * 3 if is_one else (self.inner, self.middle, self.outer)
 
     @property
     def is_exact(self) -> bool:
@@ -158,11 +159,10 @@ class ColumnCells:
             clause.operator in ("=", "!=") or self.is_ordered,
             f"condition {shown(str(clause))}: {shown(self.name)} holds categories; use = or !=",
         )
-        require(
-            clause.value in self.levels,
-            f"condition {shown(str(clause))}: no such category of {shown(self.name)}; "
-            f"{suggestion(clause.value, list(self.levels))}",
-        )
+        if clause.value not in self.levels:
+            known = suggestion(clause.value, list(self.levels))
+            wrong = f"condition {shown(str(clause))}: no such category of {shown(self.name)}"
+            raise InvalidInput(f"{wrong}; {known}")
         places = np.arange(len(self.levels))
         compare = COMPARISONS[clause.operator]
         marks = compare(places, self.levels.index(clause.value)).astype(float)

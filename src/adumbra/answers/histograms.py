@@ -149,7 +149,9 @@ class HistogramAnswers:
         self._by_class(cells)
         classes = self._class_names()
         base = classes[0] if reference is None else reference
-        require(base in classes, f"reference={shown(base)}: no class; {suggestion(base, list(classes))}")
+        if base not in classes:
+            known = suggestion(base, list(classes))
+            raise InvalidInput(f"reference={shown(base)}: no class; {known}")
         kinds: dict[str, Marked] = {f"mean of {name}": cells.values()} if cells.low is not None else {}
         for level in cells.levels:
             kinds[f"share of {name}={level}"] = cells.mark((Clause(name, "=", level),))

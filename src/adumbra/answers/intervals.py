@@ -5,8 +5,10 @@ cells allow, with the noise of that end. Derivations are in docs/explanation/ans
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from adumbra.answers.rows import CellRow, Ratio, proportion_variance
 from adumbra.answers.told import NEAR_NOTE, TINY, TOLD, Flags, Law
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import Array
+
+T = TypeVar("T")
+PartT = TypeVar("PartT")
 
 PER_ANSWER = "the level holds for one answer at a time"
 CELLS = "conservative: the interval also holds whatever values lie inside the released cells"
@@ -101,12 +106,19 @@ def between(
 
 def of_ratio(row: CellRow, weights: Marked, among: Array, question: Question) -> Estimate:
     """The mean of weights over the rows that `among` marks."""
-    low, middle, high = (row.ratio(part, among) for part in weights.parts)
+    found = _each(lambda part: row.ratio(part, among), weights.parts)
+    middle = found[1]
     if middle.is_hidden:
         return question.no_answer()
     variance = sampling_variance(row, weights, among, middle) if question.asked.population else 0.0
-    ends = [_end(found.value, found.law, question.asked.level) for found in (low, middle, high)]
+    ends = _each(lambda ratio: _end(ratio.value, ratio.law, question.asked.level), found)
     return between(ends, math.sqrt(variance), question, _near(middle))
+
+
+def _each(measure: Callable[[PartT], T], parts: Sequence[PartT]) -> list[T]:
+    """A measure of each of three parts; taken once where cells leave nothing open, and all are one."""
+    middle = measure(parts[1])
+    return [middle if part is parts[1] else measure(part) for part in parts]
 
 
 def _near(*found: Ratio) -> tuple[str, ...]:
@@ -115,7 +127,7 @@ def _near(*found: Ratio) -> tuple[str, ...]:
 
 def of_total(row: CellRow, weights: Marked, question: Question) -> Estimate:
     """The number of rows that weights mark."""
-    totals = [row.total(part) for part in weights.parts]
+    totals = _each(row.total, weights.parts)
     low, middle, high = (End(*found, *[question.reach * found[1]] * 2) for found in totals)
     share = min(max(middle.value / max(row.size, 1.0), 0.0), 1.0)
     sampling = math.sqrt(row.size * share * (1.0 - share)) if question.asked.population else 0.0
@@ -126,15 +138,16 @@ def of_difference(
     rows: tuple[CellRow, CellRow], weights: Marked, among: Array, shared: float, question: Question
 ) -> Estimate:
     """A mean of one class less that of another; `shared` is the covariance of their sizes."""
-    one, other = ([row.ratio(part, among) for part in weights.parts] for row in rows)
+    one, other = (_each(partial(row.ratio, among=among), weights.parts) for row in rows)
     if one[1].is_hidden or other[1].is_hidden:
         return question.no_answer()
     sampling = 0.0
     if question.asked.population:
         found = zip(rows, (one[1], other[1]), strict=True)
         sampling = math.sqrt(sum(sampling_variance(row, weights, among, part) for row, part in found))
-    level = question.asked.level
-    ends = [_less(one[i], other[j], shared, level) for i, j in ((0, 2), (1, 1), (2, 0))]
+    is_one = one[0] is one[1]
+    pairs = [(one[1], other[1])] * 3 if is_one else list(zip(one, other[::-1], strict=True))
+    ends = _each(lambda pair: _less(*pair, shared, question.asked.level), pairs)
     return between(ends, sampling, question, _near(one[1], other[1]))
 
 
@@ -171,10 +184,9 @@ def of_quantile(
     every = row.ratio(among, among)
     if every.is_hidden:
         return question.no_answer()
-    marks = [np.where(np.arange(len(among)) <= cell, among, 0.0) for cell in kept]
-    shares: Array = np.array([mark @ row.moved for mark in marks]) / every.size
-    # the noise of a share less q, were it q: no ratio enters the test
-    noise = np.array([row.total(mark - q * among)[1] for mark in marks]) / every.size
+    marks = np.where(np.arange(len(among)) <= kept[:, None], among, 0.0)
+    shares = np.asarray(marks @ row.moved / every.size)
+    noise = row.deviation(marks - q * among) / every.size  # of a share less q, were it q: no ratio here
     sampling = math.sqrt(q * (1 - q) / max(every.size, 1.0)) if question.asked.population else 0.0
     reach = np.asarray(every.told_reach(question.asked) * np.hypot(noise, sampling))
     first = _leading((shares + reach < q)[:-1])

@@ -54,11 +54,10 @@ class Term:
         value = MISSING if clause.operator == IS_MISSING else clause.value
         if self.levels == TRUTH_LEVELS and value.lower() in TRUTHS:
             value = TRUTH_LEVELS[int(TRUTHS[value.lower()])]
-        require(
-            value in self.levels and clause.operator in ("=", "!=", IS_MISSING),
-            f"condition {shown(str(clause))}: use = or != and a level of {shown(self.name)}; "
-            f"{suggestion(clause.value, list(self.levels))}",
-        )
+        if value not in self.levels or clause.operator not in ("=", "!=", IS_MISSING):
+            known = suggestion(clause.value, list(self.levels))
+            remedy = f"use = or != and a level of {shown(self.name)}; {known}"
+            raise InvalidInput(f"condition {shown(str(clause))}: {remedy}")
         hit = np.array([level == value for level in self.levels])
         return ~hit if clause.operator == "!=" else hit
 
@@ -180,10 +179,9 @@ class MomentAnswers:
         require(name != by, f"compare {shown(name)} by itself: name another column")
         require(not classes.is_number, f"by={shown(by)}: holds numbers; name a category or the label")
         base = classes.levels[0] if reference is None else reference
-        require(
-            base in classes.levels,
-            f"reference={shown(base)}: no level; {suggestion(base, list(classes.levels))}",
-        )
+        if base not in classes.levels:
+            known = suggestion(base, list(classes.levels))
+            raise InvalidInput(f"reference={shown(base)}: no level; {known}")
         kinds = {f"mean of {name}": self.column_of(term)} if term.is_number else {}
         for level, place in zip(term.levels, term.places, strict=False):  # a number has no levels
             kinds[f"share of {name}={level}"] = self.unit(place)

@@ -41,8 +41,7 @@ class CellRow:
 
     def total(self, weights: Array) -> tuple[float, float]:
         """A weighted sum of the true cells, and its standard deviation."""
-        value = float(weights @ self.moved)
-        return value, self._deviation(weights)
+        return float(weights @ self.moved), float(self.deviation(weights))
 
     def ratio(self, weights: Array, among: Array) -> "Ratio":
         """The mean of weights over the rows that `among` marks."""
@@ -54,27 +53,42 @@ class CellRow:
 
     def law(self, weights: Array, among: Array) -> tuple[Array, Array, Law]:
         """The mean, how it moves with the rows, and its law (of each draw, if counts are of several)."""
-        size = self.moved @ among
-        value = np.asarray((self.moved @ weights) / np.where(size == 0, math.nan, size))
+        moved = self.moved
+        size = moved @ among
+        value = np.asarray((moved @ weights) / np.where(size == 0, math.nan, size))
         gradient = weights - value[..., None] * among
-        pairs = ((gradient, gradient), (gradient, among), (among, among))
-        parts = [np.asarray(self._shared(*pair)) for pair in pairs]
+        slope, rows = self._centred(gradient), self._centred(among)
+        parts = [self._shared(*pair) for pair in ((slope, slope), (slope, rows), (rows, rows))]
         law = Law.of_ratio(size, *parts, is_laplace=self.is_laplace)
-        return value, np.asarray(gradient.mean(-1) / size), law
+        return value, np.asarray(slope.mean / size), law
 
-    def _deviation(self, gradient: Array) -> float:
-        """The standard deviation of a sum over the moved cells."""
-        return math.sqrt(max(float(self._shared(gradient, gradient)), 0.0))
+    def deviation(self, weights: Array) -> Array:
+        """The standard deviation of a weighted sum of the moved cells, or of several."""
+        centred = self._centred(weights)
+        return np.sqrt(np.maximum(self._shared(centred, centred), 0.0))
 
-    def _shared(self, one: Array, other: Array) -> Array:
+    def _centred(self, weights: Array) -> "Centred":
+        """Weights around their mean, and their sums over classes."""
+        mean = weights.mean(-1)
+        rest = weights - mean[..., None]
+        layers = rest.reshape(*rest.shape[:-1], self.layers, -1).sum(-2) if self.shared else rest
+        return Centred(mean, rest, layers)
+
+    def _shared(self, one: "Centred", other: "Centred") -> Array:
         """The covariance of two sums over the moved cells."""
-        means = one.mean(-1), other.mean(-1)
-        centred = one - means[0][..., None], other - means[1][..., None]
-        noise = self.sigma**2 * (centred[0] * centred[1]).sum(-1)
+        noise = self.sigma**2 * (one.rest * other.rest).sum(-1)
         if self.shared:
-            first, second = (part.reshape(*part.shape[:-1], self.layers, -1).sum(-2) for part in centred)
-            noise = noise + self.shared * (first * second).sum(-1)
-        return np.asarray(noise + means[0] * means[1] * self.size_variance)
+            noise = noise + self.shared * (one.layers * other.layers).sum(-1)
+        return np.asarray(noise + one.mean * other.mean * self.size_variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Centred:
+    """Weights of cells around their mean, and, where classes share noise, their sums over classes."""
+
+    mean: Array
+    rest: Array
+    layers: Array
 
 
 @dataclass(frozen=True, slots=True)

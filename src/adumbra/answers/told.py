@@ -184,8 +184,14 @@ def _beyond(miss: float) -> tuple[Array, Array]:
 
 def is_far(stands: Array, miss: float) -> bool:
     """Whether all stand out so far that they were sure to be told."""
+    return bool(np.min(stands) > _far(miss))
+
+
+@lru_cache(maxsize=16)
+def _far(miss: float) -> float:
+    """How far a size stands out that was sure to be told."""
     grid, beyond = _beyond(miss)
-    return bool(np.min(stands) > np.interp(-NEAR, -grid, beyond))
+    return float(np.interp(-NEAR, -grid, beyond))
 
 
 def told_quantile(tail: float, tilt: Array, away: Array) -> Array:
