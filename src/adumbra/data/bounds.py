@@ -123,7 +123,7 @@ def clip_projected(exact: Array, exponent: int, radius: float) -> Lattice:
     limit = math.floor(Fraction(radius) ** 2 / Fraction(4) ** out)
     scaled = np.multiply(exact, 2.0 ** (exponent - out), out=np.empty(exact.shape, order="F"))
     units = _into_ball(scaled, limit)
-    return Lattice(units.astype(np.int64), out)
+    return Lattice(units.astype(np.int64, order="C"), out)  # row by row, as noise goes through it
 
 
 def _into_ball(y: Array, limit: int) -> Array:

@@ -77,14 +77,15 @@ def released_rows(
 
 def record_batch(noisy: Lattice, label: pa.Array | None, schema: pa.Schema) -> pa.RecordBatch:
     """A noisy block as it is written, and its label where that leaves."""
-    values = np.asfortranarray(noisy.to_float())
+    values = noisy.units.astype(np.float64, order="F")  # column by column, as it is written
+    np.ldexp(values, noisy.exponent, out=values)
     columns = [plain_array(values[:, j]) for j in range(values.shape[1])]
     return pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
 
 
 def exact_lattice(exact: Array, exponent: int) -> Lattice:
     """The exact product, rounded to 2**exponent where that is coarser than its own grid."""
-    units: Ints = exact.astype(np.int64)
+    units: Ints = exact.astype(np.int64, order="C")  # row by row, as noise goes through it
     return coarsen(Lattice(units, EXACT_EXPONENT), exponent)
 
 
