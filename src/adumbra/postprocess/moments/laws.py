@@ -28,6 +28,7 @@ _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer l
 _LEVEL_VARIANCE = 0.25  # a number is scaled to the variance of a balanced level ...
 _LEAST_VARIANCE = 1e-4  # ... if it varies at all
 RADIUS_CELLS = 64  # of the lengths of rows
+_FEW_COLUMNS = 64  # columns up to which a common shape may hide one that has a shape of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
     counted = zip(design.columns, histograms, strict=False)
     measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
     numbers = [h[0, : f.cells] for f, h in measured if not f.is_levels]
-    cleaned = iter(denoise_columns(numbers, sigma))
+    cleaned = iter(_with_own_shapes(denoise_columns(numbers, sigma), numbers, sigma))
     for feature, histogram in measured:
         present = total
         if feature.missing is not None:
@@ -88,6 +89,28 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
         class_shares=shares,
         laws=(*laws, *lacking),
     )
+
+
+def _with_own_shapes(
+    common: list[Array | None], counts: list[Array], sigma: float
+) -> list[Array | None]:
+    """Histograms that share a shape, each with what noise does not explain of its own beyond it.
+
+    A column unlike the others (a target, say) is one direction among few, which the noise edge hides;
+    its loudest cells still stand out. The strengths of all cells are found together. With many columns
+    the shape knows more, and what little is left of their noise would fill empty cells.
+    """
+    found = list(common)
+    for size in {len(one) for one in common if one is not None and len(one) > 2}:
+        places = [i for i, one in enumerate(common) if one is not None and len(one) == size]
+        if len(places) > _FEW_COLUMNS:
+            continue
+        shape = np.stack([one for one in common if one is not None and len(one) == size])
+        beyond = np.stack([counts[i] for i in places]) - shape
+        own = shape + sparse_signal(beyond, shape, sigma**2)[1]
+        for place, row in zip(places, own, strict=True):
+            found[place] = row
+    return found
 
 
 def _own_law(

@@ -26,6 +26,7 @@ from adumbra.postprocess.marginals import (
 )
 from adumbra.postprocess.matrices import root, shrink_means, shrink_rectangular, shrunk_directions
 from adumbra.postprocess.moments import model as moments_model
+from adumbra.postprocess.moments.laws import _FEW_COLUMNS, _with_own_shapes
 from adumbra.postprocess.moments.model import _kept
 
 
@@ -171,6 +172,30 @@ def test_columns_with_like_cells_are_denoised_together():
     after = sum(np.linalg.norm(a - b) for a, b in zip(cleaned, truth, strict=False))
     assert after < 0.4 * before
     assert cleaned[-1] is None  # nothing is like it
+
+
+@pytest.mark.parametrize("columns", [40, _FEW_COLUMNS, _FEW_COLUMNS + 1])
+def test_one_column_unlike_the_others_keeps_its_shape_among_few(columns):
+    rng = np.random.default_rng(5)
+    truth = np.full((columns, 18), 100.0)
+    truth[-1] = 0.0
+    truth[-1, [0, -1]] = 900.0  # a target that is low or high; the noise edge hides it among the others
+    noisy = list(truth + rng.normal(scale=150.0, size=truth.shape))
+    common = denoise_columns(noisy, 150.0)
+    found = _with_own_shapes(common, noisy, 150.0)
+    before, after = (np.linalg.norm(np.stack(one) - truth, axis=1) for one in (common, found))
+    if columns > _FEW_COLUMNS:
+        assert np.array_equal(after, before)
+        return
+    assert after[-1] < 0.75 * before[-1]
+    assert after[:-1].mean() < before[:-1].mean() + 0.1 * 150.0  # the others hardly follow their noise
+
+
+def test_pairs_of_levels_and_columns_like_no_other_are_left_alone():
+    own = _with_own_shapes([None, np.zeros(2)], [np.zeros(3), np.ones(2)], 1.0)
+    assert own[0] is None
+    assert own[1] is not None
+    assert not own[1].any()
 
 
 def test_rare_levels_share_the_last_group():
