@@ -87,11 +87,14 @@ def _intervals(drop: Ints, ratio: float, words: Words) -> tuple[Array, Array]:
     known = np.maximum(v, 1.0)  # v = 0 gets an infinite error below
     tail = np.ldexp(known, -LEADING_BITS - 1)  # p = V / 2 in (0, 1/2]
     upper_half = (words & np.uint64(1)).astype(np.bool_)  # u = 1 - p, else u = p
-    series = np.zeros_like(tail)
+    exponential = -_log(np.where(upper_half, 1.0 - tail, tail))
+    near_one = upper_half & (tail < _SMALL)
+    small = tail[near_one]
+    series = np.zeros_like(small)
     for n in range(8, 0, -1):
-        series = (series + 1 / n) * tail
-    near_one = np.where(tail < _SMALL, series, -_log(1.0 - tail))
-    gumbel = -_log(np.where(upper_half, near_one, -_log(tail)))
+        series = (series + 1 / n) * small
+    exponential[near_one] = series
+    gumbel = -_log(exponential)
     score = drop * ratio
     with np.errstate(divide="ignore"):
         error = _NOISE_ERROR + 4.0 / v + 2.0**-50 * np.abs(score)
@@ -109,7 +112,8 @@ def _log(x: Array) -> Array:
     h = np.ldexp(mantissa - (cell + cells + 0.5) / (2 * cells), LEADING_BITS)
     value = np.zeros_like(h)
     for coefficient in fine[::-1]:
-        value = value * h + coefficient[cell]
+        value *= h
+        value += coefficient.take(cell)
     return power * _LN2 - value
 
 
