@@ -3,8 +3,10 @@
 import gc
 import os
 import tempfile
+from functools import cache
 from pathlib import Path
 
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("support.costs", "support.ledger", "support.evidence")
@@ -34,6 +36,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 # No test is timed: on a busy machine an example may take any time.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# All commands with their options are put together once per process, as for a user, and not per command.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 
 def pytest_collection_finish() -> None:

@@ -5,13 +5,13 @@ An attack is wrong with chance 1e-9, a comparison of noise with 1e-10; the other
 
 import pytest
 
-from adumbra.audit.cases import all_cases
 from adumbra.audit.checks import examine, settle
+from support.claims import claims
 from support.topk import full
 
 RUNS = 1_000
 PIECES, AUDITS = full(2, 40), full(2, 25)  # the whole grid: 1,000 audits of one claim each
-CASES = all_cases(8.0)
+CASES = claims(8.0)
 
 
 @pytest.mark.parametrize("piece", range(PIECES))

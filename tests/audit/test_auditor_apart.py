@@ -15,7 +15,6 @@ from adumbra import workflow
 from adumbra.audit import __main__ as own_process
 from adumbra.audit import recorder, replay
 from adumbra.audit.alone import reports
-from adumbra.audit.cases import all_cases
 from adumbra.audit.pairs import item_table
 from adumbra.audit.replay_kinds import kinds, neighbours
 from adumbra.data.opening import open_source
@@ -27,6 +26,7 @@ from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.artifact import load, verify
 from adumbra.schema.schema import ItemSpec, Schema
+from support.claims import claims
 from support.cli import adumbra
 from support.methods import draw
 
@@ -111,7 +111,7 @@ def test_a_release_during_a_recording_is_neither_noted_nor_answered(tmp_path, le
 
     Eight of forty columns with equal counts, in order: two draws agree with a chance of 4e-13.
     """
-    case = next(one for one in all_cases(1.0) if one.name == "topk/joint/replace-one")
+    case = next(one for one in claims(1.0) if one.name == "topk/joint/replace-one")
     undisturbed = recorder.record_pair(case)
     made = []
 

@@ -18,11 +18,12 @@ from adumbra.errors import AdumbraError, InvalidInput
 from adumbra.mechanisms import topk
 from adumbra.mechanisms.methods import METHODS as PRODUCT
 from adumbra.relations import Neighbours
+from support.claims import claims
 from support.remembered import remembering
 from support.topk import full
 
 RUNS = full(100_000, 1_000_000)
-SMALL, LARGE = all_cases(1.0), all_cases(8.0)
+SMALL, LARGE = claims(1.0), claims(8.0)
 CASES = [*SMALL, *LARGE]
 if full(0, 1) == 0:  # the small grid: at 8 all rows and half of the persons, at 1 one of each method
     persons = [case for case in LARGE if case.schema.person is not None]

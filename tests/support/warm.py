@@ -4,8 +4,8 @@ A forked command is a process of its own with its own streams, folder, variables
 the entry point of the installed script. It is spared the second that loading takes, so what is no part
 of its claim: how the package is loaded, and what loading prints. For that there is `cold`.
 
-The parent only loads modules. It runs no command and starts no thread, so that nothing of one command is
-known to the next.
+The parent only loads modules and puts the options of commands together. It runs no command and starts
+no thread, so that nothing of one command is known to the next.
 """
 
 import atexit
@@ -141,6 +141,7 @@ def start(number: int) -> None:
     for name in LOADED:
         with contextlib.suppress(ModuleNotFoundError):
             import_module(name)
+    import_module("adumbra.cli.main").command()
     gc.collect()
     gc.freeze()  # what is loaded stays shared with the forks: no collection writes to it
     if not serve(number):

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from functools import cache
 from typing import Any, NoReturn
 
 import typer
@@ -97,7 +98,7 @@ def main() -> NoReturn:
     """
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        given_once(plain_help(typer.main.get_command(app)))()
+        command()()
     except AdumbraError as error:
         typer.echo("error: " + visible(error, keep="\n"), err=True)
         _say_what_is_charged(error)
@@ -116,6 +117,12 @@ def main() -> NoReturn:
         _say_what_is_charged(error)
         sys.exit(1)
     sys.exit(0)
+
+
+@cache
+def command() -> Any:  # noqa: ANN401 - typer keeps these classes private
+    """All commands with their options, put together once."""
+    return given_once(plain_help(typer.main.get_command(app)))
 
 
 def _terminate(_number: int, _frame: object) -> NoReturn:

@@ -1,6 +1,7 @@
 """What a plan says of memory and disk: never below what a release takes, and nothing private in it."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -155,20 +156,22 @@ def test_durations_are_said_in_two_digits(seconds, words):
     assert duration(seconds) == words
 
 
-def wide(**options):
-    """100,000 columns; the options of a config."""
-    labelled = options.pop("label", False)
-    schema = Schema.numeric(100_000, -1.0, 1.0, rows=1000)
-    if labelled:
-        classes = Column(name="class", kind=Kind.CATEGORY, categories=("a", "b"))
-        schema = replace(schema, columns=(*schema.columns, classes), label="class")
-    return schema, options
+@cache
+def wide():
+    """100,000 columns; made once, it is frozen."""
+    return Schema.numeric(100_000, -1.0, 1.0, rows=1000)
+
+
+def labelled(schema):
+    """The same with a class."""
+    classes = Column(name="class", kind=Kind.CATEGORY, categories=("a", "b"))
+    return replace(schema, columns=(*schema.columns, classes), label="class")
 
 
 @pytest.mark.parametrize("method", ["pca", "lda"])
 def test_products_of_too_many_columns_are_refused_before_they_are_planned(method, monkeypatch):
     monkeypatch.setattr(box_release, "BoxMoments", None)  # nothing of that size is looked at
-    schema, options = wide(label=method == "lda", **({"n_components": 5} if method == "pca" else {}))
+    schema, options = (labelled(wide()), {}) if method == "lda" else (wide(), {"n_components": 5})
     rule = r"columns: the products of 100,00[12] encoded columns take 961 GB of memory, more than 128 GB"
     with pytest.raises(InvalidInput, match=rule):
         plan(method_named(method).config(epsilon=1.0, **options), schema)
@@ -177,7 +180,7 @@ def test_products_of_too_many_columns_are_refused_before_they_are_planned(method
 @pytest.mark.parametrize("method", ["dppro", "jl-laplace", "ron-gauss", "moments"])
 def test_a_plan_of_very_many_columns_is_refused_with_the_number_where_memory_is_given(method):
     few = {"n_components": 20} if method in ("dppro", "jl-laplace") else {}
-    planned = plan(method_named(method).config(epsilon=1.0, **few), wide()[0])
+    planned = plan(method_named(method).config(epsilon=1.0, **few), wide())
     with pytest.raises(OutOfMemory, match=r"memory=4.0 GB: the method needs up to \d+ GB; allow more"):
         require_memory_for(planned, "4GB")
     require_memory_for(planned, "64GB")
