@@ -194,12 +194,9 @@ class FloatNoise:
     """A value with numpy's float noise on it: not a lattice any more."""
 
     def __init__(self, value: Lattice, sigma: float) -> None:
-        rng = np.random.default_rng(5)
-        self.noisy = value.to_float() + rng.normal(scale=sigma, size=value.units.shape)
-
-    def to_float(self) -> Array:
-        """The noisy floats."""
-        return np.asarray(self.noisy)
+        noise = np.random.default_rng(5).normal(scale=sigma, size=value.units.shape)
+        self.exponent = value.exponent
+        self.units = value.units + noise / value.grid  # no whole numbers
 
 
 def float_noise(value: Lattice, sigma: float, _key: object) -> FloatNoise:
