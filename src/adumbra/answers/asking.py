@@ -84,24 +84,23 @@ def _where(scanner: Scanner) -> Conditions:
 
 
 def _mean(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
-    name, where = _column(scanner), _where(scanner)
+    name, where = _column_of(scanner), _where(scanner)
     return lambda: answers.mean(name, where, asked)
 
 
 def _variance(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
-    name, where = _column(scanner), _where(scanner)
+    name, where = _column_of(scanner), _where(scanner)
     return lambda: answers.variance(name, where, asked)
 
 
 def _median(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
-    name, where = _column(scanner), _where(scanner)
+    name, where = _column_of(scanner), _where(scanner)
     return lambda: answers.quantile(name, 0.5, where, asked)
 
 
 def _quantile(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
     q = _number(scanner, "a share such as 0.9")
-    scanner.word("of")
-    name, where = _column(scanner), _where(scanner)
+    name, where = _column_of(scanner), _where(scanner)
     return lambda: answers.quantile(name, q, where, asked)
 
 
@@ -147,20 +146,20 @@ def _regress(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
 
 
 def _components(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
-    count = _number(scanner, "how many components")
-    return lambda: answers.principal_components(int(count), asked)
+    count = _whole(scanner, "how many components")
+    return lambda: answers.principal_components(count, asked)
 
 
 def _distance(answers: Answers, scanner: Scanner, asked: Asked) -> Later:
-    left = _number(scanner, "the number of a row")
+    left = _whole(scanner, "the number of a row")
     if not scanner.word("and"):
         scanner.symbol(",")
-    right = _number(scanner, "the number of a second row")
-    return lambda: distance(answers, int(left), int(right), asked)
+    right = _whole(scanner, "the number of a second row")
+    return lambda: distance(answers, left, right, asked)
 
 
 def _pair(scanner: Scanner) -> tuple[str, str]:
-    one = _column(scanner)
+    one = _column_of(scanner)
     if not scanner.word("by", "and"):
         scanner.symbol(",")
     return one, _column(scanner)
@@ -168,6 +167,23 @@ def _pair(scanner: Scanner) -> tuple[str, str]:
 
 def _column(scanner: Scanner) -> str:
     return scanner.name("a column's name")
+
+
+def _column_of(scanner: Scanner) -> str:
+    """The next name, after an `of` that may stand before it; a column may itself have that name."""
+    start = scanner.place
+    if scanner.word("of"):
+        after = scanner.rest()
+        if not after or after.startswith(",") or after.split()[0].lower() in ("where", "and", "by"):
+            scanner.place = start
+    return _column(scanner)
+
+
+def _whole(scanner: Scanner, what: str) -> int:
+    number = _number(scanner, what)
+    if not number.is_integer():  # nor are NaN and infinity
+        raise InvalidInput(f"{number:g}: not a whole number; expected {what}")
+    return int(number)
 
 
 def _number(scanner: Scanner, what: str) -> float:

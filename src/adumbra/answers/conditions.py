@@ -21,6 +21,7 @@ _NAME = re.compile(r"[^\s\"'`<>=!~+(),]+")
 _OPERATOR = re.compile("|".join(map(re.escape, OPERATORS)))
 _VALUE = re.compile(r"[^\s\"'`(),]+")
 LONGEST = 60  # letters of a name that an error repeats
+FEW = 5  # names that are listed where none is near
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,8 @@ def shown(text: str) -> str:
 def suggestion(wrong: str, known: list[str]) -> str:
     """The nearest known names, or a few of them."""
     near = get_close_matches(wrong, known, n=3, cutoff=0.5)
-    few = near or known[:5]
-    words = "did you mean" if near else "known are"
-    more = "" if near or len(known) <= len(few) else f" and {len(known) - len(few)} more"
-    return f"{words} {', '.join(shown(name) for name in few)}{more}"
+    few = ", ".join(shown(name) for name in near or known[:FEW])
+    if near:
+        return f"did you mean {few}?"
+    more = f" and {len(known) - FEW} more" if len(known) > FEW else ""
+    return f"known are {few}{more}"

@@ -60,7 +60,7 @@ def test_an_error_steers_no_terminal_and_stays_short():
 
 
 def test_near_names_are_suggested_first():
-    assert suggestion("agee", ["income", "age"]) == "did you mean 'age'"
+    assert suggestion("agee", ["income", "age"]) == "did you mean 'age'?"
     assert suggestion("zzz", list("abcdefg")) == "known are 'a', 'b', 'c', 'd', 'e' and 2 more"
 
 
@@ -88,6 +88,15 @@ class Recorder:
         ("compare age by risk", ("compare", "age", "risk", None)),
         ("regress charges ~ age + bmi+smoker", ("regress", "charges", ("age", "bmi", "smoker"))),
         ("components 3", ("principal_components", 3)),
+        ("mean of age", ("mean", "age", ())),
+        ("mean of age where of=1", ("mean", "age", (Clause("of", "=", "1"),))),
+        ("mean of", ("mean", "of", ())),
+        ("mean of where a=b", ("mean", "of", (Clause("a", "=", "b"),))),
+        ("median of 'of'", ("quantile", "of", 0.5, ())),
+        ("quantile 0.9 of", ("quantile", "of", 0.9, ())),
+        ("correlation of a and b", ("correlation", "a", "b")),
+        ("correlation of and b", ("correlation", "of", "b")),
+        ("crosstab of, b", ("crosstab", "of", "b")),
     ],
 )
 def test_questions_are_read(text, called):
@@ -96,8 +105,12 @@ def test_questions_are_read(text, called):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "mean", "meen age", "mean age age", "share", "quantile x of age", "compare age", "regress y x"],
-)
+    [
+        "", "mean", "meen age", "mean age age", "share", "quantile x of age", "compare age",
+        "regress y x", "components inf", "components nan", "components 2.7", "components 1e400",
+        "distance inf and 1", "distance 1 and nan",
+    ],
+)  # fmt: skip
 def test_no_question_is_half_understood(text):
     with pytest.raises(InvalidInput):
         ask(Recorder(), text, Asked())

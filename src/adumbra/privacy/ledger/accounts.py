@@ -8,6 +8,7 @@ Proof       ledger.proof.md, of `charge` and `link`.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 
@@ -76,12 +77,19 @@ def lineage(connection: Connection, name: str) -> list[Account]:
     while wanted is not None:
         row = connection.execute(_POPULATION, {"wanted": wanted}).mappings().first()
         if row is None:
-            raise InvalidInput(
-                f"population={wanted}: not registered; run `adumbra ledger register {wanted}`"
-            )
+            raise _unknown(connection, wanted)
         found.append(_account(row))
         wanted = found[-1].population.parent
     return found
+
+
+def _unknown(connection: Connection, name: str) -> InvalidInput:
+    """A near name goes first: the same people under two names would have two budgets."""
+    command = f"run `adumbra ledger register {name}`"
+    known = [str(other) for other in connection.execute(select(populations.c.name)).scalars()]
+    near = get_close_matches(name, known, n=1)
+    remedy = f"did you mean {near[0]}? For other people {command}" if near else command
+    return InvalidInput(f"population={name}: not registered; {remedy}")
 
 
 def _account(row: RowMapping) -> Account:

@@ -121,8 +121,10 @@ def test_what_does_not_fit_is_refused_with_its_reason(ledger):
         ledger.reserve("gauss", ask(0.1, neighbours=Neighbours.ADD_REMOVE), request={}, source_pin="")
     with pytest.raises(Unsupported, match="takes pure epsilon only"):
         reserve(ledger, "pure", 0.1, delta=1e-6)
-    with pytest.raises(InvalidInput, match="population=nobody: not registered"):
+    with pytest.raises(InvalidInput, match="population=nobody: not registered; run `adumbra ledger"):
         reserve(ledger, "nobody")
+    with pytest.raises(InvalidInput, match=r"did you mean gauss\? For other people run `adumbra"):
+        reserve(ledger, "gaus")
     with pytest.raises(Unsupported, match="its parent pure"):
         ledger.register(Population("x", Unit.ELEMENT, Neighbours.ONE_ELEMENT, 1.0, 0.0, parent="pure"))
     with pytest.raises(Unsupported, match="its parent pure is pure"):
