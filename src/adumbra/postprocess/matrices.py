@@ -106,6 +106,7 @@ def conditional_sizes(counts: Array, rows: int) -> list[int]:
 
 _FLOOR = 1e-9  # relative eigenvalue floor of a root
 _WIDE_MATRIX = 512  # of so many columns, eigenvectors are computed where they are needed only
+_TRACY_WIDOM = 2.02  # 99 % quantile of the largest eigenvalue of noise: so far beyond the edge
 _TINY = 1e-300
 _LEAST_VARIANCE = 1e-6  # of a direction, relative to the largest
 _POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # of a direction's variance: how classes differ along it
@@ -117,6 +118,28 @@ def shrunk_directions(matrix: Array, sigma: float) -> tuple[Array, Array]:
     edge = noise_edge(sigma, len(matrix))
     values, vectors = directions_above((matrix + matrix.T) / 2.0, edge)
     return np.sqrt(np.maximum(values**2 - edge**2, 0.0)), vectors
+
+
+def shrunk_covariance(matrix: Array, sigma: float, variances: Array) -> tuple[Array, Array]:
+    """A covariance with off-diagonal noise sigma, shrunk: positive eigenvalues and vectors.
+
+    By its directions; but variances above the noise lift every direction above the edge, and all would
+    keep their noise. So where no direction stands out of what lies off the diagonal, that part is drawn
+    to nothing as far as noise explains it (James and Stein), beside variances that are known better. Of
+    wide matrices it is not asked.
+    """
+    width = len(matrix)
+    if not 2 <= width < _WIDE_MATRIX:
+        return shrunk_directions(matrix, sigma)
+    pairs = (matrix + matrix.T) / 2.0
+    np.fill_diagonal(pairs, 0.0)
+    highest = noise_edge(sigma, width) + _TRACY_WIDOM * sigma * width ** (-1.0 / 6.0)
+    if float(np.abs(np.linalg.eigvalsh(pairs)).max()) > highest:
+        return shrunk_directions(matrix, sigma)
+    square = float((pairs**2).sum())
+    kept = max(1.0 - width * (width - 1) * sigma**2 / square, 0.0) if square > 0.0 else 0.0
+    values, vectors = np.linalg.eigh(np.diag(variances) + kept * pairs)
+    return values[values > 0.0], vectors[:, values > 0.0]
 
 
 def directions_above(symmetric: Array, edge: float) -> tuple[Array, Array]:

@@ -13,7 +13,12 @@ import numpy as np
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.latent import Block, LatentModel, calibrate, latent_model, sample
 from adumbra.postprocess.marginals import project_simplex
-from adumbra.postprocess.matrices import directions_above, shrink_means, shrunk_directions
+from adumbra.postprocess.matrices import (
+    directions_above,
+    shrink_means,
+    shrunk_covariance,
+    shrunk_directions,
+)
 from adumbra.postprocess.moments.design import Centre, Design, Feature, Fineness
 from adumbra.postprocess.moments.goal import (
     Clique,
@@ -217,7 +222,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
                 gram.class_sigma * math.sqrt(stretch),
                 entry,
             )
-        signal = shrunk_directions(total, entry)
+        signal = _signal(total, entry, variances[run], is_plain=not any(b.is_levels for b in blocks))
         between = (means[:, run].T * marginals.class_shares) @ means[:, run]
         within = with_rest(signal, between, variances[run], is_number[run])
         covariances.append(within_pairs(within, between, variances[run], is_pair[run]))
@@ -234,6 +239,13 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         rank=rank,
         goal=_goal(found, marginals, model, gram, seed),
     )
+
+
+def _signal(total: Array, entry: float, variances: Array, *, is_plain: bool) -> Directions:
+    """What noise does not explain of a covariance; levels of one category always stand out of it."""
+    if is_plain:
+        return shrunk_covariance(total, entry, variances)
+    return shrunk_directions(total, entry)
 
 
 def _goal(
