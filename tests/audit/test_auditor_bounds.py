@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, pearsonr
 
 from adumbra.audit.attack import choose_threshold
 from adumbra.audit.bounds import (
@@ -16,6 +16,7 @@ from adumbra.audit.bounds import (
     pure_epsilon_lower,
     rate_bounds,
 )
+from adumbra.audit.checks import chance_alike
 from adumbra.errors import InvalidInput
 from adumbra.privacy.conversion import mu_of
 from support.topk import full
@@ -103,3 +104,13 @@ def test_the_pilot_finds_the_atom_of_a_laplace_loss():
     level = choose_threshold(*loss)
     assert -4.0 < level < 4.0
     assert ((loss[1] > level).mean() / max((loss[0] > level).mean(), 1e-4)) > math.exp(2.5)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.0, -1.0])
+@pytest.mark.parametrize("size", [10, 16, 500])
+def test_noise_that_is_shared_is_as_unlikely_as_scipy_says(share, size):
+    rng = np.random.default_rng(size)
+    one, own = rng.normal(size=(2, size))
+    other = share * one + (1.0 - abs(share)) * own
+    assert chance_alike(one, other) == pytest.approx(pearsonr(one, other).pvalue, rel=1e-9, abs=1e-60)
+    assert chance_alike(one, np.ones(size)) == 1.0

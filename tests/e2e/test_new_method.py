@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from support.warm import COMMAND, Parent
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CONFIG = '''
@@ -179,8 +181,12 @@ def test_a_new_method_is_its_package_and_one_entry(tmp_path):
         return done.stdout
 
     def adumbra(*words):
-        return run("-m", "adumbra", *words)
+        with Path(os.devnull).open() as nothing:
+            done = home.run([str(COMMAND), *map(str, words)], tmp_path, nothing.fileno())
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
+    home = Parent(tmp_path / "src")  # a process that has loaded the copy, and forks for each command
     rows = np.random.default_rng(0).uniform(0.2, 0.6, (4000, 4))
     pq.write_table(pa.table({f"x{i}": rows[:, i] for i in range(4)}), tmp_path / "d.parquet")
     (tmp_path / "s.toml").write_text(SCHEMA, encoding="utf-8")
@@ -197,6 +203,7 @@ def test_a_new_method_is_its_package_and_one_entry(tmp_path):
     assert np.abs(released - centred).max() < 0.05  # the noise has a standard deviation near 0.003
     options = json.loads(adumbra("methods", "--json"))["mean"]["options"]
     assert ["scale", "a number", "1.0", "Factor of the released mean."] in options
+    home.close()
     run("tools/cli_reference.py")
     page = (tmp_path / "docs/reference/methods.md").read_text(encoding="utf-8")
     assert "## mean" in page

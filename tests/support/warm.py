@@ -38,15 +38,17 @@ TIMEOUT = 300
 class Parent:
     """The process that forks, seen from the tests."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Path | None = None) -> None:
+        """A process of the installed package, or of another source tree."""
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.settimeout(TIMEOUT)
         self._turn = threading.Lock()
-        tests = str(Path(__file__).resolve().parent.parent)
+        tests = Path(__file__).resolve().parent.parent
+        path = os.pathsep.join(str(place) for place in (tests, source) if place is not None)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", f"from support import warm; warm.start({theirs.fileno()})"],
-                env=os.environ | {"PYTHONPATH": tests}, cwd=tests, pass_fds=[theirs.fileno()],
+                env=os.environ | {"PYTHONPATH": path}, cwd=tests, pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
             )  # fmt: skip
         atexit.register(self.close)

@@ -49,7 +49,7 @@ def plant(patches: list[Patch]) -> Iterator[None]:
 
 def try_mutants(runs: int, method: str | None, *, thorough: bool) -> Iterator[dict[str, object]]:
     """Plant each bug in turn and examine its case."""
-    cases = {case.name: case for case in all_cases(EPSILON)}
+    cases = {case.name: case for case in all_cases(EPSILON, method=method)}
     for mutant in chosen_mutants(method):
         host, only = mutant.host(cases), None if thorough else mutant.check
         with plant(mutant.patches()):

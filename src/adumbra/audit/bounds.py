@@ -16,8 +16,7 @@ and is narrower by sqrt(2) than two bounds at once.
 import math
 from dataclasses import dataclass
 
-from scipy.special import ndtri
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv, ndtri
 
 from adumbra.errors import require
 from adumbra.privacy.conversion import epsilon_of
@@ -42,8 +41,8 @@ class Counts:
 
 def rate_bounds(hits: int, runs: int, tail: float) -> tuple[float, float]:
     """Clopper-Pearson: the true rate passes either bound with a chance of at most `tail`."""
-    low = float(beta.ppf(tail, hits, runs - hits + 1)) if hits else 0.0
-    high = float(beta.isf(tail, hits + 1, runs - hits)) if hits < runs else 1.0
+    low = float(betaincinv(hits, runs - hits + 1, tail)) if hits else 0.0
+    high = float(betainccinv(hits + 1, runs - hits, tail)) if hits < runs else 1.0
     return low, high
 
 

@@ -16,12 +16,13 @@ guard          the product itself refused to go on
 and must be right in every branch. Most of them have wide noise, so that rare branches are reached.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.stats import pearsonr
+from scipy.special import stdtr
 
 from adumbra.audit.attack import attack, is_blind, worst
 from adumbra.audit.floats import off_grid
@@ -177,9 +178,21 @@ def check_freshness(recorded: Recorded) -> list[str]:
     for index, (name, noise) in enumerate(noises):
         for other, more in noises[:index]:
             size = min(len(noise), len(more))
-            if size >= FEWEST and pearsonr(noise[:size], more[:size]).pvalue < CHANCE:
+            if size >= FEWEST and chance_alike(noise[:size], more[:size]) < CHANCE:
                 found.append(f"{other} and {name} share their noise")
     return found
+
+
+def chance_alike(one: Array, other: Array) -> float:
+    """The chance that independent normal numbers correlate so much (Student's t); 1 of constants."""
+    first, second = one - one.mean(), other - other.mean()
+    lengths = math.sqrt(float(first @ first) * float(second @ second))
+    if lengths == 0.0:
+        return 1.0
+    along = min(abs(float(first @ second)) / lengths, 1.0)
+    freedom = len(one) - 2
+    apart = math.sqrt((1.0 - along) * (1.0 + along))
+    return 2.0 * float(stdtr(freedom, -along * math.sqrt(freedom) / apart)) if apart else 0.0
 
 
 def _noises(recorded: Recorded) -> list[tuple[str, Array]]:
