@@ -52,9 +52,6 @@ LISTED: dict[str, tuple[str, ...]] = {
         "mechanisms.moments.chosen:candidates: room < 0 or len(found) == MOST_CANDIDATES [yes]",
         "mechanisms.moments.design:_histogram_share: len(features) <= MOST_CHOSEN [no]",
     ),
-    "for the type checker: `draw` asks the same before it calls": (
-        "mechanisms.moments.release:measured: goal is None or noise is None or decided.cho... [yes]",
-    ),
     "large tables are read twice (tests/unit/mechanisms/ron_gauss/test_ron_gauss.py)": (
         "mechanisms.ron_gauss.sums:_first_pass: kept is not None [no]",
         "mechanisms.ron_gauss.sums:_first_pass: size > KEPT_BYTES [yes]",

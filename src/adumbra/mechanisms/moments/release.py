@@ -143,9 +143,8 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
     products = noisy(exact, scales.gram, grant, GRAM, gram.noise_weights())
     arrays |= {"lengths": lengths, "gram": products, "radius": np.array([radius])}
     model = _model(settled, (marginals, centre), arrays, gram, scales)
-    if model.goal is not None and scales.chosen is not None:
-        model, more = measured(settled, model, source, engine, grant)
-        arrays |= more
+    model, more = measured(settled, model, source, engine, grant)
+    arrays |= more
     facts: dict[str, object] = {"clip_radius": radius, "surviving_rank": model.rank}
     facts |= {"sample_seed": config.sample_seed} | measured_names(decided, settled.schema, arrays)
     draft = Draft(arrays=arrays, noise=scales.entries(), facts=facts | decided.facts())
@@ -209,7 +208,7 @@ def measured(
     engine: Engine,
     grant: Grant,
 ) -> tuple[MomentsModel, dict[str, Array]]:
-    """Tables chosen and measured in turns, and the model that shows them too."""
+    """Tables chosen and measured in turns, and the model that shows them too; or none, and no pass."""
     decided, noise, goal = settled.parts.design, settled.parts.scales.chosen, model.goal
     if goal is None or noise is None or decided.chosen is None:
         return model, {}
