@@ -2,7 +2,7 @@
 
 import pytest
 
-from adumbra.evaluate import learning
+from adumbra.evaluate import beside, learning
 from support.browser import Browser
 from support.pages import KINDS, evaluation_of, figure_of, notebook_of, release_of
 
@@ -44,11 +44,12 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def few_models():
-    """Trees take most of an evaluation's time, and a page shows one model as it shows three."""
+    """Trees and SDMetrics take most of the time, and a page shows one model as it shows three."""
     with pytest.MonkeyPatch.context() as patch:
         for models in (learning.CLASSIFIERS, learning.REGRESSORS):
             patch.delitem(models, "boosted trees")
         patch.delitem(learning.CLASSIFIERS, "random forest")
+        patch.setattr(beside, "JUDGED_COLUMNS", 4)  # SDMetrics takes a fit for each pair of them
         yield
 
 

@@ -12,7 +12,7 @@ import pytest
 import adumbra as ad
 from adumbra import workflow
 from adumbra.errors import InvalidInput, Unsupported
-from adumbra.evaluate import learning, shape
+from adumbra.evaluate import beside, learning, shape
 from adumbra.evaluate.evaluation import WARNING
 from adumbra.evaluate.tables import read_rows
 from adumbra.mechanisms.methods import METHODS, method_of
@@ -222,6 +222,7 @@ REFUSED = {  # with the words that say where the errors of such a release are
 
 @pytest.fixture
 def few_models(monkeypatch):
+    monkeypatch.setattr(beside, "JUDGED_COLUMNS", 4)  # SDMetrics takes a fit for each pair of them
     for models in (learning.CLASSIFIERS, learning.REGRESSORS):  # trees take most of the time
         monkeypatch.delitem(models, "boosted trees")
     monkeypatch.delitem(learning.CLASSIFIERS, "random forest")
@@ -241,6 +242,7 @@ def test_every_method_gets_a_page_or_a_clear_refusal(tmp_path, few_models, name)
     assert (facts["classify"] is None) == (what == "numbers")  # no label, nothing to classify
     assert facts["regress"] is not None
     assert facts["pairs"]["releases"][0]["worst"] <= 1.0
+    assert 0.0 < facts["sdmetrics"]["scores"][0]["Overall"] <= 1.0
     page = Page(found.to_html())
     assert page.faults() == []
     assert ("predicting ill" in page.text) == (what != "numbers")
