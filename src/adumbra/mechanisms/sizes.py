@@ -10,7 +10,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adumbra.engine.local import AHEAD_BYTES, block_rows, blocks_ahead, fold_rows
+from adumbra.engine.local import (
+    AHEAD_BYTES,
+    BLOCK_BYTES,
+    BLOCK_ROWS,
+    block_rows,
+    blocks_ahead,
+    fold_rows,
+)
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.postprocess.decode import block_sizes
 from adumbra.release.formats import GROUP_CELLS, GROUP_ROWS
@@ -23,7 +30,6 @@ PROCESS = 264 * 2**20  # Python, its libraries and compiled loops: the peak of t
 KEPT = 128 * 2**20  # of rows that are held for further passes (data.sources.KEPT_BYTES)
 READER = 192 * 2**20  # of the row groups of a Parquet file that is being read
 HELD = 400 * 2**20  # the same of tables, whose text would be parsed in every pass
-SETS = 64 * 2**20  # item sets on their way through the engine: blocks are cut at so many bytes
 PAGE = 400 * 2**10  # card.html with its pictures, and proof.json
 CARD_WORDS = 64 * 2**10  # what a card says besides names
 ROWS_GUESS = 10_000  # where the number of rows is private and nobody guessed it
@@ -130,11 +136,14 @@ def projected_size(  # noqa: PLR0913 - each is one public number of the projecti
 ) -> Size:
     """The size of rows that a matrix projects: it, blocks on their way, a row group of the file."""
     rows, columns = rows_drawn(schema, schema.rows), len(names)
-    noisy = FLOAT * 6 * columns * min(rows, NOISE_BLOCK) * workers()
-    noisy += results(schema.width, rows, columns) + written(columns, rows)
-    blocks = reading(schema.width, rows, encoded) + noisy
+    noisy = FLOAT * 6 * columns * min(rows, NOISE_BLOCK) * workers() + written(columns, rows)
+    if schema.items is None:
+        blocks = reading(schema.width, rows, encoded) + results(rows, columns, block_rows(schema.width))
+    else:  # short sets are taken many rows at a time; each thread looks at the matrix
+        blocks = reading_sets(schema.width, rows) + results(rows, columns, BLOCK_ROWS)
+        copies += 2 * workers()
     return Size(
-        memory=PROCESS + FLOAT * copies * matrix + blocks,
+        memory=PROCESS + FLOAT * copies * matrix + blocks + noisy,
         output=FLOAT * (rows * columns + matrix * released)
         + CHUNK_BYTES * columns * (1 + rows // 1024)
         + folder_words(schema),
@@ -158,9 +167,20 @@ def reading(width: int, rows: int, encoded: int, *, is_fold: bool = False) -> in
     return held + ahead + (workers() + 1) * size + FLOAT * 4 * encoded * piece * workers()
 
 
-def results(width: int, rows: int, columns: int) -> int:
+def reading_sets(width: int, rows: int) -> int:
+    """What a reader of item sets holds, if rows have up to 1,024 items on average: never a dense row.
+
+    Blocks are cut at so many bytes; each that is worked on is there as read, as sets and as numbers.
+    """
+    dense = FLOAT * width * rows
+    block = min(dense, BLOCK_BYTES)
+    ahead = min(blocks_ahead(workers()) * block, AHEAD_BYTES)
+    return min(2 * dense, READER) + ahead + 3 * (workers() + 1) * block
+
+
+def results(rows: int, columns: int, block: int) -> int:
     """Released rows of blocks that wait for their turn to be written."""
-    return FLOAT * columns * min(rows, block_rows(width)) * (blocks_ahead(workers()) + 1)
+    return FLOAT * columns * min(rows, block) * (blocks_ahead(workers()) + 1)
 
 
 def kept(schema: Schema, rows: int) -> int:

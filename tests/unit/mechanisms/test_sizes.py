@@ -10,16 +10,17 @@ from adumbra import workflow
 from adumbra.cli.engines import require_memory_for
 from adumbra.engine.local import AHEAD_BYTES, LocalEngine
 from adumbra.errors import InvalidInput, NoSpace, OutOfMemory
-from adumbra.mechanisms import box_release
+from adumbra.mechanisms import box_release, sizes
 from adumbra.mechanisms.methods import METHODS, method_named, plan
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.mechanisms.sizes import Size, Work, duration
+from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.release import storage
 from adumbra.release.card import CARD_LIMIT
-from adumbra.schema.schema import Column, Kind, Schema
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 
 CONFIG = DPProConfig(n_components=2, epsilon=0.5)
 SCHEMA = Schema.numeric(3, -1.0, 1.0)
@@ -100,6 +101,22 @@ def test_300_rows_of_20000_columns_do_not_fit_3_gigabytes(monkeypatch):
     monkeypatch.setattr(storage, "free_memory", lambda: 3 * 10**9)
     with pytest.raises(OutOfMemory, match="memory: the method needs up to"):
         storage.require_memory(size.memory, 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "rows", "least", "most"),  # peaks of benchmarks/peaks.py on two cores, and a plan's limit
+    [
+        (DPProConfig(n_components=200, row_norm=4.0, epsilon=1.0), 300_000, 0.90e9, 2.3e9),
+        (DPProConfig(n_components=20, row_norm=4.0, epsilon=1.0), 100_000, 0.80e9, 1.2e9),
+        (TopKConfig(k=20, epsilon=1.0), 100_000, 0.78e9, 1.2e9),
+    ],
+)
+def test_item_sets_are_planned_as_sets(monkeypatch, config, rows, least, most):
+    """Found in review: projections counted dense rows (10 times the peak), top-k two blocks too few."""
+    monkeypatch.setattr(sizes, "workers", lambda: 2)
+    spec = ItemSpec(column="items", lower=0, upper=19_999)
+    schema = Schema(columns=(), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, items=spec, rows=rows)
+    assert least < workflow.plan(config, schema).size.memory < most
 
 
 def test_a_limit_of_memory_takes_the_place_of_what_is_free(ledger, tmp_path, monkeypatch):

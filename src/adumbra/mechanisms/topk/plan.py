@@ -99,8 +99,9 @@ def _size(config: TopKConfig, schema: Schema) -> Size:
     """Memory and disk: counts of all items, sets that are held for a second pass, a short table."""
     listed = schema.width if config.all_counts else 0
     rows = config.k + listed
+    read = sizes.reading_sets(schema.width, sizes.rows_read(schema))
     return Size(
-        memory=sizes.PROCESS + sizes.KEPT + sizes.SETS + sizes.totals(schema.width) + 64 * rows,
+        memory=sizes.PROCESS + sizes.KEPT + read + sizes.totals(schema.width) + 64 * rows,
         output=48 * rows + sizes.folder_words(schema),
         card=sizes.card_bytes(()),
         rows=config.k,
