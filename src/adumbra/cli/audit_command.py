@@ -20,7 +20,7 @@ Advance = Callable[[str], None]  # what comes next
 RUNS, PAIRS = 100_000, 30
 
 
-def audit(  # noqa: PLR0913, PLR0917 - one argument a flag
+def audit(  # noqa: PLR0913, PLR0917 - one argument per flag
     method: Annotated[
         str | None,
         typer.Option(

@@ -10,7 +10,7 @@ from adumbra.cli.key_commands import OperatorKey
 from adumbra.cli.options import Force, Header, operated, read_schema, require_new_file
 
 
-def evaluate(  # noqa: PLR0913, PLR0917 - one argument a flag
+def evaluate(  # noqa: PLR0913, PLR0917 - one argument per flag
     data: Annotated[str, typer.Argument(help="The rows that were released.")],
     releases: Annotated[list[Path], typer.Argument(help="The folders of one or more releases of them.")],
     out: Annotated[Path, typer.Option("--out", help="The page to write; never inside a release.")],

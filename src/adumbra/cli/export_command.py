@@ -19,7 +19,7 @@ class FormatName(StrEnum):
     MARKDOWN = "markdown"
 
 
-def export(  # noqa: PLR0913, PLR0917 - one argument a flag
+def export(  # noqa: PLR0913, PLR0917 - one argument per flag
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
     out: Annotated[Path, typer.Option("--out", help="The file to write; never inside the release.")],
     form: Annotated[

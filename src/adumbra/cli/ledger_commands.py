@@ -91,7 +91,7 @@ def init(
 
 
 @app.command()
-def register(  # noqa: PLR0913, PLR0917 - one argument a flag
+def register(  # noqa: PLR0913, PLR0917 - one argument per flag
     name: Annotated[str, typer.Argument(help="A name for the people whose data it is.")],
     ledger: Location,
     epsilon: Annotated[float, typer.Option("--epsilon", help="The cap for all releases together.")],
@@ -190,7 +190,7 @@ def head(ledger: Location, json: AsJson = False) -> None:
 
 
 @app.command()
-def resume(  # noqa: PLR0913, PLR0917 - one argument a flag
+def resume(  # noqa: PLR0913, PLR0917 - one argument per flag
     entry: EntryId,
     ledger: Location,
     target: Annotated[
@@ -218,7 +218,7 @@ def void(entry: EntryId, ledger: Location, reason: Reason, json: AsJson = False)
 
 
 @app.command("raise")
-def raise_cap(  # noqa: PLR0913, PLR0917 - one argument a flag
+def raise_cap(  # noqa: PLR0913, PLR0917 - one argument per flag
     population: Name,
     ledger: Location,
     reason: Reason,
@@ -262,7 +262,7 @@ def link(
 
 
 @app.command()
-def declare(  # noqa: PLR0913, PLR0917 - one argument a flag
+def declare(  # noqa: PLR0913, PLR0917 - one argument per flag
     population: Name,
     other: Annotated[str, typer.Argument(help="Another registered population.")],
     ledger: Location,

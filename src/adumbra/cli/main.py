@@ -1,4 +1,4 @@
-"""The `adumbra` command: a thin face over `workflow`; every heavy import waits for its command."""
+"""The `adumbra` command: a thin layer over `workflow`; every heavy import waits for its command."""
 
 import signal
 import sys
@@ -92,7 +92,7 @@ app.add_typer(ledger_commands.app, name="ledger")
 
 
 def main() -> NoReturn:
-    """Run a command; an error of ours is one line (or one line a fault) on stderr and its exit code.
+    """Run a command; an error of ours is one line (or one line per fault) on stderr and its exit code.
 
     Anything else is reported by its type: the text of a foreign exception may hold a private value.
     """

@@ -68,7 +68,7 @@ def require_two(
     say(f"a cap above epsilon={above!r} needs two operators now", {"two_above": above}, json)
 
 
-def approve(  # noqa: PLR0913, PLR0917 - one argument a flag
+def approve(  # noqa: PLR0913, PLR0917 - one argument per flag
     population: Name,
     ledger: Location,
     epsilon: Annotated[float, typer.Option("--epsilon", help="The new cap, as it will be raised.")],

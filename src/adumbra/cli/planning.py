@@ -164,7 +164,7 @@ Options = Annotated[
 ]
 
 
-def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
+def plan(  # noqa: PLR0913, PLR0917 - one argument per flag
     schema: SchemaFile,
     epsilon: Epsilons,
     method: Method = None,
@@ -233,7 +233,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument a flag
         say_notes(unread, json=json)
 
 
-def release(  # noqa: PLR0913, PLR0917 - one argument a flag
+def release(  # noqa: PLR0913, PLR0917 - one argument per flag
     data: Annotated[str, typer.Argument(help="Parquet file, folder or glob, CSV, or FIMI .dat.")],
     schema: SchemaFile,
     epsilon: Epsilon,

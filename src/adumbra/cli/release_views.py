@@ -63,7 +63,7 @@ def signature_line(checked: "Verified") -> str:
     return f"signed    {checked.signature_words().removeprefix('signed ')}"
 
 
-def verify(  # noqa: PLR0913, PLR0917 - one argument a flag
+def verify(  # noqa: PLR0913, PLR0917 - one argument per flag
     folder: Folder,
     digest: Digest = None,
     key: Publisher = None,

@@ -55,7 +55,7 @@ def nearest(
     )
 
 
-def clusters(  # noqa: PLR0913, PLR0917 - one argument a flag
+def clusters(  # noqa: PLR0913, PLR0917 - one argument per flag
     folder: Folder,
     count: Annotated[int, typer.Option("--count", help="How many clusters.")],
     out: Out = None,

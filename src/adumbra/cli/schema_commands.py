@@ -15,7 +15,7 @@ app = typer.Typer(help="Write and check schemas.", no_args_is_help=True)
 
 
 @app.command()
-def draft(  # noqa: PLR0913 - one argument a flag
+def draft(  # noqa: PLR0913 - one argument per flag
     data: Annotated[str, typer.Argument(help="A file, a folder or a quoted glob.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write to this file instead of the screen.")
@@ -68,7 +68,7 @@ def draft(  # noqa: PLR0913 - one argument a flag
 
 
 @app.command()
-def check(  # noqa: PLR0913 - one argument a flag
+def check(  # noqa: PLR0913 - one argument per flag
     schema: Annotated[Path, typer.Argument(help="The schema file.")],
     data: Annotated[
         str | None, typer.Argument(help="Data to compare names, types and a public row count with.")

@@ -75,7 +75,7 @@ class ArraySource:
 
     @property
     def width(self) -> int:
-        """Values a row."""
+        """Values per row."""
         return self.schema.width
 
     def public_rows(self) -> int | None:

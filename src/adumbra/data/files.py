@@ -125,7 +125,7 @@ class PieceSource:
 
     @property
     def width(self) -> int:
-        """Values a row."""
+        """Values per row."""
         return self.schema.width
 
     def pieces(self, rows: int, start: int) -> Iterable[pa.RecordBatch]:

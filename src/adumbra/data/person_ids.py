@@ -45,7 +45,7 @@ _LONG = 600  # digits of an exponent beyond which all are one: no number of any 
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Two words a row, and which rows have an id at all."""
+    """Two words per row, and which rows have an id at all."""
 
     words: Words = field(repr=False)
     is_there: NDArray[np.bool_] = field(repr=False)

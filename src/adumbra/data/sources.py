@@ -127,7 +127,7 @@ class Source(Protocol):
 
     @property
     def width(self) -> int:
-        """Values a row: schema columns, or items of the universe."""
+        """Values per row: schema columns, or items of the universe."""
         ...
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:

@@ -2,7 +2,7 @@
 
 Nothing but the verbs belongs to an engine: it abstracts where, never what. The reading thread decodes
 block i+1 while workers convert, prepare and sum block i; a few blocks are in memory. BLAS is held to one
-thread a worker: blocks are the parallelism, and exact sums make their order irrelevant.
+thread per worker: blocks are the parallelism, and exact sums make their order irrelevant.
 """
 
 import os

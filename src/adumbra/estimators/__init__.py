@@ -1,4 +1,4 @@
-"""The scikit-learn face: thin classes over mechanisms, for arrays and notebooks."""
+"""The scikit-learn interface: thin classes over mechanisms, for arrays and notebooks."""
 
 from adumbra.estimators.component import LDAPublisher, PCAPublisher
 from adumbra.estimators.moments import MomentsSynthesizer

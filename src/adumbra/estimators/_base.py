@@ -1,6 +1,6 @@
 """What every estimator shares: schema from keywords, an in-memory account, the summed guarantee.
 
-An estimator is a thin face for arrays and notebooks. Without a ledger it keeps a private one in memory;
+An estimator is a thin layer for arrays and notebooks. Without a ledger it keeps a private one in memory;
 `guarantee_` covers every fit of that object. Clones have accounts of their own, so the budgets of a grid
 search add up over its clones: tune on public data.
 """

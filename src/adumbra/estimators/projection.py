@@ -155,7 +155,7 @@ class DPPro(_Projection):
 
     Parameters
     ----------
-    n_components : released numbers a row
+    n_components : released numbers per row
     epsilon, delta : the price of one release; delta must be above 0
     unit : "row" hides a whole row, "element" one cell of it
     bounds : (lower, upper), two numbers or two lists with one for each column; declared from public
@@ -228,7 +228,7 @@ class JLLaplace(_Projection):
 
     Parameters
     ----------
-    n_components : released numbers a row
+    n_components : released numbers per row
     epsilon : the price of one release; delta must be 0
     unit : "row" hides a whole row, "element" one cell of it
     bounds : (lower, upper), two numbers or two lists with one for each column; declared from public

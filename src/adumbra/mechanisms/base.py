@@ -33,7 +33,7 @@ from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.formats import TableStream
 from adumbra.schema.schema import Schema
 
-# The finest grid, relative to the noise, on which a value still needs only one random word a number.
+# The finest grid, relative to the noise, on which a value still needs only one random word per number.
 NOISE_BITS = 24
 
 ROWS_OF_A_PERSON = (1, 2, 4, 8, 16, 32, 64)  # bounds whose noise a plan of persons shows

@@ -76,7 +76,7 @@ class Block:
     width: int
     shares: Array = field(
         repr=False
-    )  # number: one share a cell; category: classes x levels, each row a law
+    )  # number: one share per cell; category: classes x levels, each row a law
     values: Array = field(repr=False)  # number: the encoded value of each cell; category: empty
 
     # Follows from the fields above:

@@ -42,7 +42,7 @@ UNSEALED = "0" * 64  # stands in `proof.content_sha256` while the card's own has
 Card = dict[str, Any]
 
 
-def build_card(  # noqa: PLR0913 - one keyword a section; a config object would only repeat their names
+def build_card(  # noqa: PLR0913 - one keyword per section; a config object would only repeat their names
     *,
     method: str,
     config: Mapping[str, object],

@@ -18,7 +18,7 @@ DEEPEST = 4
 
 
 def list_bytes(path: Path, footer: pq.FileMetaData) -> int:
-    """Bytes that the list columns of a file unfold to: sixteen a value, or the pages themselves.
+    """Bytes that the list columns of a file unfold to: sixteen per value, or the pages themselves.
 
     Raises ValueError or IndexError where a header is none.
     """
@@ -85,7 +85,7 @@ class Reader:
         return self.raw[self.at - 1]
 
     def varint(self) -> int:
-        """An unsigned number, seven bits a byte."""
+        """An unsigned number, seven bits per byte."""
         value = shift = 0
         while (part := self.byte()) & 128:
             value, shift = value | (part & 127) << shift, shift + 7

@@ -27,7 +27,7 @@ def counted_sum_sensitivity(width: int, neighbours: Neighbours, *, classes: bool
 
     add-remove    L1 sqrt(p) + 1,    L2 sqrt2
     replace-one   L1 2 sqrt(p),      L2 2            one sum: the count does not move
-    replace-one   L1 2 sqrt(p) + 2,  L2 2            a sum a class: two counts may move
+    replace-one   L1 2 sqrt(p) + 2,  L2 2            one sum per class: two counts may move
     """
     root = sqrt_upper(width)
     if neighbours is Neighbours.ADD_REMOVE:
@@ -42,7 +42,7 @@ def spread_sum_sensitivity(width: int, neighbours: Neighbours, *, classes: bool)
 
     add-remove    L1 sqrt(p) + 3/2,     L2 3/2
     replace-one   L1 2 sqrt(p) + 1/2,   L2 sqrt(17)/2       one sum: the count does not move
-    replace-one   L1 2 sqrt(p) + 5/2,   L2 sqrt(17)/2       a sum a class: two counts may move
+    replace-one   L1 2 sqrt(p) + 5/2,   L2 sqrt(17)/2       one sum per class: two counts may move
     """
     inner = counted_sum_sensitivity(width, neighbours, classes=classes)
     square = 2.0 if neighbours is Neighbours.ADD_REMOVE else 4.0

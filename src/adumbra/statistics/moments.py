@@ -87,7 +87,7 @@ def gram_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitiv
 
 
 def class_gram_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivity:
-    """One Gram a class; a row may change its class.
+    """One Gram per class; a row may change its class.
 
     A move across classes changes two blocks by z z^T and z' z'^T: sqrt2 B^2 in Frobenius norm, no more
     than a move inside a class, but (p+1) B^2 in L1 of the upper triangles.
@@ -101,7 +101,7 @@ def class_gram_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Se
 
 
 def class_sum_sensitivity(width: int, limit: int, neighbours: Neighbours) -> Sensitivity:
-    """One sum a class; a row may change its class.
+    """One sum per class; a row may change its class.
 
     Inside a class |z - z'| <= 2B; across classes two sums change by at most B each: sqrt2 B in L2, and
     at most 2 sqrt(p) B in L1 both ways.
@@ -122,7 +122,7 @@ def _moves(neighbours: Neighbours) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSum:
-    """sum z over bounded rows; with `classes`, one sum a class (rows of other labels are left out)."""
+    """sum z over bounded rows; with `classes`, one sum per class (rows of other labels are left out)."""
 
     width: int
     limit: int = UNIT_LIMIT
@@ -152,7 +152,7 @@ class RowSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gram:
-    """sum z z^T over bounded rows; with `classes`, one Gram a class."""
+    """sum z z^T over bounded rows; with `classes`, one Gram per class."""
 
     width: int
     limit: int = UNIT_LIMIT

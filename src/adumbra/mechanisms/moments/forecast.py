@@ -1,6 +1,6 @@
 """What the plan of the moments synthesizer says: how wrong it will be, in numbers and in sentences.
 
-    histogram of c cells, noise sigma a cell, n rows: total variation sqrt(2 / pi) sigma c / (2 n)
+    histogram of c cells, noise sigma per cell, n rows: total variation sqrt(2 / pi) sigma c / (2 n)
 
 if nothing is shared. Where m columns with like cells look alike, they are smoothed together, down to
 1 / sqrt(m) of it; how alike they are only the rows know, so both ends are printed. The error of a

@@ -125,7 +125,7 @@ def _values(model: MomentsModel, rows: Rows, place: int, rng: np.random.Generato
 
 
 def _sets_table(model: MomentsModel, columns: dict[int, Array]) -> pa.Table:
-    """Item sets: one list of item numbers a row."""
+    """Item sets: one list of item numbers per row."""
     spec = model.schema.items
     name, lower = (spec.column, spec.lower) if spec is not None else ("items", 0)
     hits = np.stack([columns[i] > 0.5 for i in range(len(columns))], axis=1)
