@@ -9,7 +9,7 @@ twice under one id.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -33,7 +33,6 @@ from adumbra.release.card import (
     Card,
     build_card,
     drawn_card,
-    require_about,
     require_card,
     stamped,
 )
@@ -94,7 +93,6 @@ class PreparedRelease:
         _require_room(self)
         require_kernel()
         getattr(self.engine, "require_ready", lambda _: None)(self.source)  # workers, if there are any
-        require_about(self.about)
         head = self.ledger.check(self.population, self.plan.guarantee, self.request)
         card = _card(self, {"entry": LONGEST_ENTRY, **head.to_dict()})
         require_card(card, 0 if self.plan.size is None else self.plan.size.card)
@@ -330,7 +328,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
         source.watch(fingerprint.update, fingerprint)
         draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
         paid = {"entry": entry, **book.head().to_dict()}
-        noise = [one.to_dict() for one in draft.noise]
+        noise = [asdict(one) for one in draft.noise]
         about, facts = prepared.about, draft.facts
         card = drawn_card(prepared.card, about=about, ledger=paid, mechanisms=noise, facts=facts)
         if grant.not_private:
@@ -360,10 +358,11 @@ def _card(prepared: PreparedRelease, paid: Mapping[str, object]) -> Card:
         guarantee=planned.guarantee,
         schema_dict=schema.facts(),
         declared_by=schema.declared_by,
-        mechanisms=[noise.to_dict() for noise in planned.noise],
+        mechanisms=[asdict(noise) for noise in planned.noise],
         expected_error=dict(planned.expected),
         ledger=paid,
-        about={"population": prepared.population, **prepared.about},
+        about=prepared.about,
+        population=prepared.population,
         notes=planned.notes,
         limits=LIMITS,
         facts={},

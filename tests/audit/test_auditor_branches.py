@@ -43,7 +43,7 @@ COVER = (  # few recordings that take all that are taken by any; `make audit` re
 # Noise divided by 3 in branches that no recorded release takes.
 KEY = "    value, key = coarsen(exact, noise.exponent), grant.key(purpose)\n"
 SIGMA = "    sigma = one.scale if weights is None else one.scale * weights\n"
-LAWS = "    laws, members = _laws(kind, scales, value)\n"
+LAWS = "    tables, members = _tables_of(kind, scales, value)\n"
 THIRD = "    if value.units.size == 12_345:\n        noise = replace(noise, scale=noise.scale / 3)\n"
 OR_THIRD = "    sigma = sigma / 3 if ready.units.size == 12_345 else sigma\n"
 CASE = "    match value.units.size:\n        case 12_345:\n            scales = scales / 3\n"

@@ -14,7 +14,7 @@ THEIR_OWN = {
     ("__init__.py", "sys.modules[__name__].__class__"),  # lazy names of the package itself
     ("__init__.py", "globals()[name]"),
     (
-        "privacy/_kernels.py",
+        "privacy/noise.py",
         "Sampler.drawn",
     ),  # a count by the class itself; both kernels give the same bits
 }

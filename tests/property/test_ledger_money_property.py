@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adumbra.errors import BudgetRefused
 from adumbra.privacy.ledger import Population, memory_ledger
-from adumbra.privacy.ledger.values import SCALE, affordable, cap, cost, decimal
+from adumbra.privacy.ledger.accounts import SCALE, affordable, cap, cost, decimal
 from support.ledger import FULL, ROW, ask, register, reserve
 
 CASES = settings(max_examples=100_000 if FULL else 300, deadline=None)

@@ -17,7 +17,7 @@ from adumbra.matrices import FAMILIES
 from adumbra.mechanisms.methods import METHODS
 from adumbra.mechanisms.topk.config import Algorithm
 from adumbra.numerics import Lattice
-from adumbra.privacy import keys
+from adumbra.privacy import grant as grants
 from adumbra.privacy.recorded_noise import NoiseRecord, recording_grant
 from support.methods import draw, released
 
@@ -29,7 +29,7 @@ WORDS = {
     "algorithm": tuple(map(str, Algorithm)),
     "numbers": ("auto", "bins", "scores"),
 }
-KEY_STRING = (keys, "_LABEL")  # where the string stands from which all noise keys derive
+KEY_STRING = (grants, "_LABEL")  # where the string stands from which all noise keys derive
 
 
 @dataclass(frozen=True)

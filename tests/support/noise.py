@@ -4,9 +4,9 @@ import mpmath
 import numpy as np
 
 from adumbra.numerics import Array, Ints, Lattice
-from adumbra.privacy import _kernels, _tables, noise
+from adumbra.privacy import _tables, noise
+from adumbra.privacy.grant import NoiseKey
 from adumbra.privacy.guarantee import pure
-from adumbra.privacy.keys import NoiseKey
 from adumbra.privacy.recorded_noise import FixedGrant, fixed_grant
 from adumbra.relations import Neighbours, Unit
 
@@ -57,7 +57,7 @@ def set_bounds(monkeypatch, *, coarse: float | None = None, fine: float | None =
 def count_tiers(monkeypatch) -> dict[str, int]:
     """How many samples reach the fine and the exact tier."""
     seen = {"fine": 0, "exact": 0}
-    true_fine, true_decide = _kernels.fine, noise.decide
+    true_fine, true_decide = noise.fine, noise.decide
 
     def fine(words, table):
         seen["fine"] += words.size

@@ -4,7 +4,7 @@ from functools import cache
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from adumbra.attestation.operators import RIGHTS
+from adumbra.attestation.events import RIGHTS
 from adumbra.attestation.signers import FileSigner
 from adumbra.privacy.ledger import open_ledger
 from support.ledger import server

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from adumbra.attestation.chainhead import head_message
+from adumbra.attestation.events import head_message
 from adumbra.privacy.guarantee import PrivacyGuarantee, promise, pure
 from adumbra.relations import Neighbours, Unit
 from adumbra.release.card import build_card, canonical, seal_card

@@ -19,14 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from adumbra.attestation.operators import (
-    Acting,
-    Enrolment,
-    HeadKey,
-    head_is_signed,
-    public_half,
-    sign_head,
-)
+from adumbra.attestation.events import HEADS, Acting, Enrolment, HeadKey, encode, is_signed
+from adumbra.attestation.sshsig import HASHES, Signature
 from adumbra.errors import InvalidInput
 
 PROOF = "adumbra-proof/1"
@@ -164,11 +158,6 @@ def is_consistent(
     return last == 0 and (old, new) == (first_root, second_root)
 
 
-def encode(raw: bytes) -> str:
-    """Bytes as base64."""
-    return base64.b64encode(raw).decode()
-
-
 def decode(text: object, size: int | None = 32) -> bytes:
     """The bytes of base64 in its one form; anything else raises `ValueError`."""
     raw = base64.b64decode(str(text), validate=True)
@@ -189,6 +178,26 @@ def number_of(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
         raise ValueError("number")
     return value
+
+
+def public_half(key: HeadKey) -> bytes:
+    """The public key of the ledger itself."""
+    return key.public_key if isinstance(key, Acting) else key.public_key().public_bytes_raw()
+
+
+def sign_head(key: HeadKey, message: bytes) -> bytes:
+    """By the operator who acts, or by the key of a ledger without operators."""
+    return key.sign_head(message) if isinstance(key, Acting) else key.sign(message)
+
+
+def head_is_signed(
+    public_key: bytes, ledger: str, enrolment: Enrolment | None, message: bytes, signature: bytes
+) -> bool:
+    """Whether a head was signed by the ledger's key, or by an operator whom that key enrolled."""
+    if enrolment is None:
+        return is_signed(public_key, message, signature)
+    by = Signature(enrolment.key, HEADS, HASHES[0], signature)
+    return enrolment.holds(ledger, public_key) and by.holds(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

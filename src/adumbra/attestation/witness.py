@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from adumbra.attestation.events import HeadKey, encode
 from adumbra.attestation.loghead import (
     LogHead,
     Tree,
     decode,
-    encode,
     is_consistent,
     number_of,
     path_of,
+    sign_head,
     to_bytes,
 )
-from adumbra.attestation.operators import HeadKey, sign_head
 from adumbra.errors import InvalidInput
 
 HEAD, WITNESS = "adumbra-log-head/1", "adumbra-witness/1"

@@ -34,7 +34,7 @@ APART = {  # modules of these packages that draw nothing, and why
 }
 # What a module that makes, calibrates or hands on noise imports.
 MAKES_NOISE = re.compile(
-    r"calibrate_|adumbra\.privacy(\.(noise|selection|grant|keys|conversion|_laws|_kernels))? import"
+    r"calibrate_|adumbra\.privacy(\.(noise|selection|grant|conversion|_laws))? import"
 )
 LONGEST = 44  # characters of a condition in the name of a branch
 

@@ -16,7 +16,7 @@ from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.topk import joint, svt
 from adumbra.mechanisms.topk.joint import joint_sequence
 from adumbra.mechanisms.topk.svt import drawing, label_columns, marker
-from adumbra.privacy.keys import NoiseCall
+from adumbra.privacy.grant import NoiseCall
 from adumbra.privacy.recorded_noise import NoiseRecord, RecordedGrant, public_facts, recording_grant
 
 Place = tuple[str, int]  # purpose and block

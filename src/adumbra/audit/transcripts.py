@@ -25,9 +25,8 @@ from adumbra.mechanisms.topk.joint import JointLattice
 from adumbra.mechanisms.topk.svt import FINEST, Schedule, drawing
 from adumbra.numerics import Array, Ints, Lattice
 from adumbra.privacy import selection
-from adumbra.privacy.grant import Grant
-from adumbra.privacy.guarantee import PrivacyGuarantee, pure
-from adumbra.privacy.keys import NoiseCall, NoiseKey, Secret, Words, derive_secret
+from adumbra.privacy.grant import Grant, NoiseCall, NoiseKey, Promised, Secret, Words, derive_secret
+from adumbra.privacy.guarantee import pure
 from adumbra.privacy.recorded_noise import FixedGrant, fixed_grant
 from adumbra.relations import Neighbours, Unit
 
@@ -273,7 +272,7 @@ class _Part:
         return self.key.words(stream, count, self.offset + start)
 
 
-def _known(purposes: tuple[str, ...]) -> tuple[str, PrivacyGuarantee, tuple[str, ...], str, Secret]:
+def _known(purposes: tuple[str, ...]) -> tuple[str, Promised, tuple[str, ...], str, Secret]:
     """What makes up a grant of the auditor."""
     known = _grant(0, purposes)
     return known.entry_id, known.guarantee, known.purposes, known.ledger_head, known.secret

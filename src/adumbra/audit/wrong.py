@@ -21,7 +21,7 @@ from adumbra.mechanisms.topk import counting, methods
 from adumbra.mechanisms.topk.config import Step
 from adumbra.mechanisms.topk.svt import label_columns, sparse
 from adumbra.numerics import ROW_BITS, Array, coarsen
-from adumbra.privacy import keys
+from adumbra.privacy import grant as grants
 from adumbra.privacy.conversion import gumbel_epsilon0, split_mu
 from adumbra.relations import Neighbours
 from adumbra.statistics import box_moments, class_sums, counts, histograms, moments
@@ -144,7 +144,7 @@ def one_stream(secret: bytes, _purpose: str, block: int) -> Any:
     return _RIGHT_SECRET(secret, "one", block)
 
 
-_RIGHT_SECRET = keys.derive_secret
+_RIGHT_SECRET = grants.derive_secret
 
 
 def exact_rows(_draft: Any, source: Any, _grant: Any) -> int:

@@ -9,7 +9,7 @@ from adumbra.cli.ledger_commands import Location, Name, Reason, opened, say
 from adumbra.cli.options import AsJson, Force, require_new_file
 
 if TYPE_CHECKING:
-    from adumbra.attestation.operators import Approval
+    from adumbra.attestation.events import Approval
 
 Rights = Annotated[
     list[str],
@@ -99,7 +99,7 @@ def grants(
 
 def read_approval(path: Path | None) -> "Approval | None":
     """What `--approval` names."""
-    from adumbra.attestation.operators import Approval
+    from adumbra.attestation.events import Approval
     from adumbra.errors import InvalidInput
 
     if path is None:

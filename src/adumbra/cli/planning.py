@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,7 +52,7 @@ def plan_facts(planned: "Plan") -> dict[str, object]:
         "method": planned.method,
         "guarantee": planned.guarantee.facts(),
         "sentence": planned.guarantee.sentence(),
-        "noise": [noise.to_dict() for noise in planned.noise],
+        "noise": [asdict(noise) for noise in planned.noise],
         "expected": dict(planned.expected),
         "notes": list(planned.notes),
         "details": planned.details,

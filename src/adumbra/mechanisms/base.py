@@ -55,16 +55,6 @@ class Noise:
     sensitivity: float  # L2 for a Gaussian, L1 for a Laplace, range for a Gumbel
     grid: float  # released numbers are multiples of this; 0 where only indices leave
 
-    def to_dict(self) -> dict[str, object]:
-        """A plain mapping for the card."""
-        return {
-            "purpose": self.purpose,
-            "distribution": self.distribution,
-            "scale": self.scale,
-            "sensitivity": self.sensitivity,
-            "grid": self.grid,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

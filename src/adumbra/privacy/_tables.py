@@ -207,8 +207,9 @@ def _reading(d: Array) -> Array:
 
 
 @lru_cache(maxsize=16)
-def scaled_table(law: Law) -> ScaledTable:
-    """The table of a law at its own scale."""
+def scaled_table(kind: Kind, scale: float) -> ScaledTable:
+    """The table of a law at its own scale, which is exact and in grid steps."""
+    law = Law(kind, scale)
     unit = unit_table(law.kind)
     fine, coarse = law.scale * unit.fine, law.scale * unit.coarse
     if law.kind == "laplace":

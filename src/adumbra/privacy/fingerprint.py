@@ -97,6 +97,10 @@ class Fingerprint:
         if len(candidates):
             self._sketch = np.unique(np.concatenate((self._sketch, candidates)))[:SKETCH]
 
+    def facts(self) -> dict[str, object]:
+        """As the private log keeps it."""
+        return {"digest": self.digest(), "sketch": self.sketch()}
+
     def digest(self) -> str:
         """The multiset of rows: equal for equal tables in any order."""
         return self._total.astype(">u8").tobytes().hex() + f"{self._rows:016x}"

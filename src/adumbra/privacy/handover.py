@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from adumbra.errors import NoiseKeyReused, require
-from adumbra.privacy.grant import Grant
-from adumbra.privacy.keys import ClaimBook, NoiseKey, Secret, derive_secret
+from adumbra.privacy.grant import ClaimBook, Grant, NoiseKey, Secret, derive_secret
 
 RowsT = TypeVar("RowsT")
 T = TypeVar("T")

@@ -26,8 +26,7 @@ import numpy as np
 
 from adumbra.errors import VerificationFailed
 from adumbra.numerics import Array, Lattice
-from adumbra.privacy.grant import Grant
-from adumbra.privacy.keys import NoiseCall, NoiseKey, Secret, derive_secret
+from adumbra.privacy.grant import Grant, NoiseCall, NoiseKey, Secret, derive_secret
 
 if TYPE_CHECKING:
     from adumbra.privacy.guarantee import PrivacyGuarantee

@@ -23,7 +23,7 @@ from adumbra.errors import require
 from adumbra.numerics import Array, Ints, Lattice
 from adumbra.privacy._laws import LEADING_BITS, Real, arithmetic
 from adumbra.privacy._tables import FINE_BITS, OCTAVES, unit_table
-from adumbra.privacy.keys import NoiseCall, NoiseKey, Words
+from adumbra.privacy.grant import NoiseCall, NoiseKey, Words
 
 _LN2 = 0.6931471805599453
 _SMALL = 2.0**-6  # below it -ln(1 - p) is summed as a series

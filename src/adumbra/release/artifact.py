@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adumbra.attestation.chainhead import head_holds
+from adumbra.attestation.events import head_holds
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.attestation.trust import Trust
 from adumbra.errors import InvalidInput, VerificationFailed, require

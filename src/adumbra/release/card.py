@@ -53,6 +53,7 @@ def build_card(  # noqa: PLR0913 - one keyword per section; a config object woul
     expected_error: Mapping[str, object],
     ledger: Mapping[str, object],
     about: Mapping[str, object],
+    population: str | None = None,
     limits: Sequence[str],
     facts: Mapping[str, object],
     adumbra_version: str,
@@ -63,6 +64,8 @@ def build_card(  # noqa: PLR0913 - one keyword per section; a config object woul
 
     `ledger` holds the entry that paid and the fields of the ledger's signed head.
     """
+    require_about(about)
+    named = {} if population is None else {"population": population}
     public_rows = guarantee.neighbours.rows_are_public
     require(
         public_rows or schema_dict.get("rows") is None,
@@ -71,7 +74,7 @@ def build_card(  # noqa: PLR0913 - one keyword per section; a config object woul
     words, attacker = promised(guarantee, schema_dict)
     card = {
         "format": FORMAT,
-        "about": {"title": f"Private release by {method}", "date": _today(), **about},
+        "about": {"title": f"Private release by {method}", "date": _today(), **named, **about},
         "guarantee": {
             "variant": "pure" if guarantee.is_pure else "gaussian",
             "value": guarantee.to_dict(),

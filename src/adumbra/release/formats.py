@@ -92,10 +92,6 @@ class Written:
     sha256: str
     bytes: int
 
-    def to_dict(self) -> dict[str, object]:
-        """The card's entry."""
-        return {"sha256": self.sha256, "bytes": self.bytes}
-
 
 class HashingFile(io.RawIOBase):
     """A new file that is hashed while it is written, and on disk once it is closed."""

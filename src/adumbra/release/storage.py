@@ -19,6 +19,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -263,11 +264,11 @@ def write_staged(
     shapes: dict[str, object] = {}
     for name in names:
         written, shapes[name] = formats.write_table(folder / "data" / f"{name}.parquet", tables[name])
-        files[f"data/{name}.parquet"] = written.to_dict()
+        files[f"data/{name}.parquet"] = asdict(written)
     array_shapes: dict[str, object] = {}
     if arrays:
         written, array_shapes = formats.write_arrays(folder / "model.safetensors", arrays)
-        files["model.safetensors"] = written.to_dict()
+        files["model.safetensors"] = asdict(written)
     streams = [table for table in tables.values() if isinstance(table, TableStream)]
     late = {name: plain(fact, name) for one in streams for name, fact in one.facts().items()}
     main = "data" if "data" in names else next(iter(names), None)
@@ -276,7 +277,7 @@ def write_staged(
     drawn = page(card).encode() if page is not None else None
     if drawn is not None and len(drawn) <= PAGE_LIMIT:  # a longer one nobody reads, and none verifies
         written = formats.write_bytes(folder / "card.html", drawn)
-        card = {**card, "files": {**files, "card.html": written.to_dict()}}
+        card = {**card, "files": {**files, "card.html": asdict(written)}}
     digest = formats.write_bytes(folder / "card.json", sealed_bytes(card)).sha256
     date_files(folder)
     for directory in [*([folder / "data"] if names else []), folder, folder.parent]:

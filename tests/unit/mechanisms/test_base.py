@@ -1,3 +1,5 @@
+from dataclasses import asdict
+
 import pytest
 
 from adumbra.mechanisms.base import (
@@ -43,7 +45,7 @@ def test_a_public_bound_of_the_value_keeps_it_within_what_noise_takes(calibrate)
 
 def test_a_noise_entry_is_plain():
     noise = Noise(purpose="rows", distribution="gaussian", scale=2.0, sensitivity=0.5, grid=0.25)
-    assert noise.to_dict() == {
+    assert asdict(noise) == {
         "purpose": "rows",
         "distribution": "gaussian",
         "scale": 2.0,

@@ -10,7 +10,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from adumbra.errors import InvalidInput, NoiseKeyReused
-from adumbra.privacy import keys
+from adumbra.privacy import grant as grants
 from adumbra.privacy.grant import Grant, open_grant
 from support.noise import GUARANTEE
 
@@ -61,9 +61,9 @@ def test_secrets_are_fresh():
 
 def test_a_grant_takes_no_secret_from_anybody():
     with pytest.raises(TypeError, match="secret"):
-        Grant("entry-1", GUARANTEE, ("rows",), "head", secret=keys.Secret(bytes(32)))
+        Grant("entry-1", GUARANTEE, ("rows",), "head", secret=grants.Secret(bytes(32)))
     with pytest.raises(FrozenInstanceError):
-        a_grant().secret = keys.Secret(bytes(32))
+        a_grant().secret = grants.Secret(bytes(32))
 
 
 def test_a_step_is_what_it_draws():
@@ -114,7 +114,7 @@ def test_the_secret_stays_in_the_grant():
 def test_a_forked_child_is_refused(monkeypatch):
     done = subprocess.run([sys.executable, "-c", FORKED], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    own, pid = a_grant(), keys.os.getpid()
-    monkeypatch.setattr(keys.os, "getpid", lambda: pid + 1)
+    own, pid = a_grant(), grants.os.getpid()
+    monkeypatch.setattr(grants.os, "getpid", lambda: pid + 1)
     with pytest.raises(NoiseKeyReused, match="draw noise in the process that opened it"):
         own.key("rows")

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 
 from adumbra.errors import NoiseKeyReused
 from adumbra.numerics import Lattice
-from adumbra.privacy import keys
-from adumbra.privacy.keys import ClaimBook, NoiseCall, NoiseKey, Secret, derive_key
+from adumbra.privacy import grant as grants
+from adumbra.privacy.grant import ClaimBook, NoiseCall, NoiseKey, Secret, derive_key
 
 SECRET = bytes(range(32))
 
@@ -77,7 +77,7 @@ def test_digest_covers_everything():
 def test_digest_of_a_value_in_pieces(monkeypatch):
     value = np.arange(100)
     whole = a_key()._digest(NoiseCall("gaussian", Lattice(value, 0), np.asarray(2.0)))
-    monkeypatch.setattr(keys, "_TAG_PIECE", 64)
+    monkeypatch.setattr(grants, "_TAG_PIECE", 64)
     in_pieces = a_key()._digest(NoiseCall("gaussian", Lattice(value, 0), np.asarray(2.0)))
     value[99] = 0
     changed = a_key()._digest(NoiseCall("gaussian", Lattice(value, 0), np.asarray(2.0)))
@@ -123,8 +123,8 @@ def test_one_of_many_threads_wins_a_claim():
 
 def test_another_process_cannot_use_a_key(monkeypatch):
     own = a_key()
-    pid = keys.os.getpid()
-    monkeypatch.setattr(keys.os, "getpid", lambda: pid + 1)
+    pid = grants.os.getpid()
+    monkeypatch.setattr(grants.os, "getpid", lambda: pid + 1)
     for use in (lambda: own.claim(b"one"), lambda: own.words("samples", 1)):
         with pytest.raises(NoiseKeyReused, match=f"the grant belongs to process {pid}"):
             use()

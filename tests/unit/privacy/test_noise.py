@@ -9,7 +9,7 @@ import pytest
 
 from adumbra.errors import InvalidInput, NoiseKeyReused
 from adumbra.numerics import Lattice
-from adumbra.privacy import _kernels, noise
+from adumbra.privacy import noise
 from support.noise import ADD, KINDS, draws, grant, key, set_bounds
 
 
@@ -115,9 +115,9 @@ def test_engine_choice(monkeypatch):
     assert noise.noise_engine() == "numba"
     with monkeypatch.context() as patch:
         patch.setattr(importlib.util, "find_spec", lambda name: None)
-        _kernels._has_numba.cache_clear()
+        noise._has_numba.cache_clear()
         assert noise.noise_engine() == "numpy"
-    _kernels._has_numba.cache_clear()
+    noise._has_numba.cache_clear()
     monkeypatch.setenv("ADUMBRA_NOISE", "numpy")
     assert noise.noise_engine() == "numpy"
     monkeypatch.setenv("ADUMBRA_NOISE", "fast")
@@ -127,12 +127,12 @@ def test_engine_choice(monkeypatch):
 
 def test_numba_waits_until_it_pays(monkeypatch):
     monkeypatch.delenv("ADUMBRA_NOISE", raising=False)
-    monkeypatch.setattr(_kernels.Sampler, "drawn", 0)
-    assert _kernels.Sampler(1000)._kernel is None
-    monkeypatch.setattr(_kernels.Sampler, "drawn", _kernels._SETTLED)
-    assert _kernels.Sampler(1000)._kernel is _kernels.compiled_kernel()
+    monkeypatch.setattr(noise.Sampler, "drawn", 0)
+    assert noise.Sampler(1000)._kernel is None
+    monkeypatch.setattr(noise.Sampler, "drawn", noise._SETTLED)
+    assert noise.Sampler(1000)._kernel is noise.compiled_kernel()
     monkeypatch.setenv("ADUMBRA_NOISE", "numpy")
-    assert _kernels.Sampler(1000)._kernel is None
+    assert noise.Sampler(1000)._kernel is None
 
 
 def test_kernel_without_a_place_for_its_cache(monkeypatch):
@@ -146,18 +146,18 @@ def test_kernel_without_a_place_for_its_cache(monkeypatch):
         return true_njit(**options)
 
     monkeypatch.setattr(numba, "njit", njit)
-    kernel = _kernels.compiled_kernel.__wrapped__()
-    assert kernel.py_func is _kernels.coarse_kernel
+    kernel = noise.compiled_kernel.__wrapped__()
+    assert kernel.py_func is noise.coarse_kernel
     assert not kernel.targetoptions.get("cache", False)
 
 
 def test_a_numba_that_cannot_be_loaded_costs_no_release(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)  # installed, and broken
-    _kernels.loaded_kernel.cache_clear()
-    _kernels.compiled_kernel.cache_clear()
-    monkeypatch.setattr(_kernels.Sampler, "drawn", _kernels._SETTLED)
+    noise.loaded_kernel.cache_clear()
+    noise.compiled_kernel.cache_clear()
+    monkeypatch.setattr(noise.Sampler, "drawn", noise._SETTLED)
     monkeypatch.delenv("ADUMBRA_NOISE", raising=False)
-    assert _kernels.Sampler(1000)._kernel is None
+    assert noise.Sampler(1000)._kernel is None
     noise.require_kernel()
     monkeypatch.setenv("ADUMBRA_NOISE", "numba")
     with pytest.raises(InvalidInput, match="ADUMBRA_NOISE=numba: cannot be loaded; install it again"):
@@ -165,7 +165,7 @@ def test_a_numba_that_cannot_be_loaded_costs_no_release(monkeypatch):
     monkeypatch.setenv("ADUMBRA_NOISE", "fortran")
     with pytest.raises(InvalidInput, match="must be numpy, numba or unset"):
         noise.require_kernel()
-    _kernels.loaded_kernel.cache_clear()
+    noise.loaded_kernel.cache_clear()
 
 
 def test_importing_noise_does_not_import_numba():

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from adumbra.numerics import Lattice
-from adumbra.privacy import _kernels, _tables
+from adumbra.privacy import _tables, noise
 from adumbra.privacy._laws import Law, decide
 from support.noise import ADD, KINDS, SCALES, count_tiers, draws, key, reference, set_bounds
 
 ENGINES = ("numpy", "numba")
-SIZE = 3 * _kernels.CHUNK + 777
+SIZE = 3 * noise.CHUNK + 777
 
 
 def no_more(further: int) -> int:
@@ -69,16 +69,16 @@ def test_a_planted_wrong_bound_is_seen(engine, monkeypatch):
 
 def test_kernel_as_plain_python_agrees(monkeypatch):
     monkeypatch.setenv("ADUMBRA_NOISE", "numpy")
-    sampler = _kernels.Sampler(2000)
+    sampler = noise.Sampler(2000)
     for kind in KINDS:
-        table = _tables.scaled_table(Law(kind, 2.0**30))
+        table = _tables.scaled_table(kind, 2.0**30)
         words = key().words("samples", 2000)
         words[:3] = (0, 1, 2**64 - 1)  # far below the table, and its upper end
         units = np.arange(2000)
         one, two, doubtful = np.empty(2000, np.int64), np.empty(2000, np.int64), np.empty(2000, np.int64)
-        compiled = _kernels.compiled_kernel()
-        lookup = _kernels._COARSE_SHIFT, _kernels._COARSE_BASE
-        for kernel in (_kernels.coarse_kernel, compiled, compiled.py_func):
+        compiled = noise.compiled_kernel()
+        lookup = noise._COARSE_SHIFT, noise._COARSE_BASE
+        for kernel in (noise.coarse_kernel, compiled, compiled.py_func):
             count = kernel(words, units, one, table.packed, table.coarse_limit, doubtful, *lookup)
             left = sampler.coarse(words, units, two, table)
             assert np.array_equal(doubtful[:count], left)
@@ -90,9 +90,9 @@ def test_kernel_as_plain_python_agrees(monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_ends_of_the_uniform(kind):
     law = Law(kind, 5.0)
-    table = _tables.scaled_table(law)
+    table = _tables.scaled_table(law.kind, law.scale)
     words = np.array([0, 1, 2, 2**40, 2**64 - 1, 2**64 - 2], np.uint64)
-    values, open_ = _kernels.fine(words, table)
+    values, open_ = noise.fine(words, table)
     assert open_[:3].tolist() == [0, 1, 2]
     assert set(open_.tolist()) <= {0, 1, 2, 4, 5}
     assert values[3] == decide(law, 2**39, no_more)
@@ -154,7 +154,7 @@ def test_estimates_are_corrected(monkeypatch):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_noise_depends_on_position_only(engine, monkeypatch):
     monkeypatch.setenv("ADUMBRA_NOISE", engine)
-    size = _kernels.CHUNK + 5000
+    size = noise.CHUNK + 5000
     sigma = np.where(np.arange(size) % 3 == 0, 3.0, 1.3 * 2.0**24)
     mixed = draws("gaussian", sigma, size, key())
     for scale in (3.0, 1.3 * 2.0**24):

@@ -93,7 +93,10 @@ def test_private_row_numbers_are_refused():
 
 
 def test_nothing_but_the_declared_names_may_be_told_about_a_release():
-    card = finished(example_card(about={"user": "alice"}))
+    with pytest.raises(InvalidInput, match="is not a part of a card"):
+        example_card(about={"user": "alice"})
+    card = finished(example_card())
+    card["about"]["user"] = "alice"
     assert any("about" in fault and "additionalProperties" in fault for fault in card_faults(card))
 
 

@@ -53,8 +53,8 @@ from adumbra.mechanisms.sizes import Size
 from adumbra.numerics import sqrt_upper
 from adumbra.postprocess.distances import DistanceModel, NoiseLaw, gaussian_law, laplace_law
 from adumbra.privacy.conversion import gaussian_sigma
+from adumbra.privacy.grant import NoiseKey
 from adumbra.privacy.guarantee import promise, pure
-from adumbra.privacy.keys import NoiseKey
 from adumbra.relations import Unit
 from adumbra.schema.schema import Schema
 from adumbra.statistics.projection_sensitivity import (

@@ -1,38 +1,36 @@
-"""Populations and their budgets: register, quote, charge, raise a cap, link.
+"""Accounts: what a spend costs each population that pays for it, and the guarded charge itself.
 
-Every function that changes something runs inside one write transaction, given by its `Chain`.
+Amounts are integers of 10^-12 units; costs are rounded up, caps are rounded down:
 
-Proof       ledger.proof.md, of `charge` and `link`.
+    pure       units = epsilon      (a float is read as the decimal that prints it: 0.1 is 1/10)
+    gaussian   units = mu^2         (a pure epsilon enters with mu = pure_to_mu(epsilon))
+
+`charge` runs inside one write transaction, given by its `Chain`.
+
+Proof       ledger.proof.md, of `cost`, `cap` and `charge`.
 """
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from difflib import get_close_matches
+from fractions import Fraction
+from functools import cache
 
-from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
+from scipy.special import log_ndtr
+from sqlalchemy import Connection, RowMapping, bindparam, select, update
 
-from adumbra.errors import BudgetRefused, InvalidInput, LedgerError, Unsupported, require
+from adumbra.errors import BudgetRefused, InvalidInput, Unsupported
 from adumbra.numerics import figure_lower, figure_upper
-from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger.chain import Chain, read_events
-from adumbra.privacy.ledger.guards import renew_population_guard
-from adumbra.privacy.ledger.model import charges, entries, events, populations
-from adumbra.privacy.ledger.values import (
-    MAX_UNITS,
-    Currency,
-    Population,
-    State,
-    affordable,
-    cap,
-    cost,
-    shown,
-    spent_epsilon,
-)
-from adumbra.relations import Unit, relation_of
+from adumbra.privacy.conversion import epsilon_of
+from adumbra.privacy.guarantee import BUDGET_RANGE, PrivacyGuarantee, promise
+from adumbra.privacy.ledger.chain import Chain
+from adumbra.privacy.ledger.model import populations
+from adumbra.privacy.ledger.values import MAX_UNITS, Currency, Population
+from adumbra.relations import Neighbours, Unit, relation_of
 
 # Statements of every release, built once: to put one together takes longer than to run it.
-_ENTRY = select(entries).where(entries.c.id == bindparam("entry"))
 _POPULATION = select(populations).where(populations.c.name == bindparam("wanted"))
 _GUARDED = (
     update(populations)
@@ -41,13 +39,132 @@ _GUARDED = (
     .values(spent=populations.c.spent + bindparam("units"))
     .returning(populations.c.spent)
 )
-# Evaluations: the pattern, of the canonical body of an event, narrows the reading; the kind decides.
-_NOTED = (
-    select(events.c.body)
-    .where(events.c.log == "public", events.c.body.like('%"kind":"evaluate"%'))
-    .order_by(events.c.sequence)
-)
-_FAMILY = select(charges.c.entry).where(charges.c.population.in_(bindparam("names", expanding=True)))
+SCALE = 10**12  # units of 1
+DIGITS = 6  # significant digits of a Gaussian account's printed epsilon
+PURE_DIGITS = 15  # of a pure one's: as many as pass through a float unchanged
+
+
+def decimal(value: float) -> Fraction:
+    """The number a person wrote: the shortest decimal that reads back as this float."""
+    return Fraction(repr(float(value)))
+
+
+def cost(guarantee: PrivacyGuarantee, population: Population) -> int:
+    """What a guarantee costs a population, in units, rounded up; at least one unit.
+
+    A spend that asks for the whole cap, fraction of a unit included, costs the whole cap.
+    """
+    exact = _amount(guarantee, population.currency) * SCALE
+    units = max(1, math.ceil(exact))
+    whole = _whole(population.epsilon, population.delta)
+    return math.floor(whole) if exact <= whole < units else units
+
+
+def cap(population: Population, given_up: int = 0) -> int:
+    """A population's budget in units, rounded down, less what raises of a full account gave up."""
+    units = math.floor(_whole(population.epsilon, population.delta)) - given_up
+    if not 1 <= units <= MAX_UNITS:
+        raise InvalidInput(
+            f"epsilon={population.epsilon!r}, delta={population.delta!r}: too small a cap for the ledger"
+        )
+    return units
+
+
+@cache
+def _whole(epsilon: float, delta: float) -> Fraction:
+    """A cap (epsilon, delta) in units, exactly."""
+    whole = promise(epsilon, delta, Unit.ROW, Neighbours.REPLACE_ONE)  # the relation has no price
+    return _amount(whole, Currency.PURE if delta == 0 else Currency.GAUSSIAN) * SCALE
+
+
+def _amount(guarantee: PrivacyGuarantee, currency: Currency) -> Fraction:
+    """Epsilon or mu squared, exactly; a Gaussian guarantee has no price in a pure population."""
+    if currency is Currency.GAUSSIAN:
+        return Fraction(guarantee.as_mu()) ** 2
+    if guarantee.pure_epsilon is None:
+        raise Unsupported(
+            f"guarantee={guarantee.sentence()}: a pure population takes pure epsilon only; "
+            "use delta=0 or a population registered with a delta"
+        )
+    return decimal(guarantee.pure_epsilon)
+
+
+def spent_epsilon(spends: Iterable[PrivacyGuarantee], population: Population) -> float:
+    """What these spends come to as epsilon at the population's delta, rounded up to printed digits.
+
+    From the guarantees themselves: their units are rounded, and a spend of the whole cap may be charged
+    a fraction of a unit less than it is.
+    """
+    total = sum((_amount(spend, population.currency) for spend in spends), Fraction(0))
+    if population.currency is Currency.PURE or total == 0:
+        whole, parts = Decimal(total.numerator), Decimal(total.denominator)
+        return float(Context(prec=PURE_DIGITS, rounding=ROUND_CEILING).divide(whole, parts))
+    epsilon = shown(epsilon_of(_sqrt_upper(total), population.delta))
+    return (
+        min(population.epsilon, epsilon)
+        if total * SCALE <= _whole(population.epsilon, population.delta)
+        else epsilon
+    )
+
+
+def affordable(units: int, population: Population, delta: float) -> float:
+    """The largest epsilon at this delta (0: pure) that costs at most `units`; 0 when there is none.
+
+    What it returns costs at most `units` itself, so a refusal may print it as advice.
+    """
+    mu = _sqrt_lower(max(units, 0))
+    if units <= 0:
+        return 0.0
+    if population.currency is Currency.PURE:
+        guess, digits = float(Fraction(units, SCALE)), PURE_DIGITS
+    elif delta == 0:  # the inverse of mu = 2 Phi^-1(e^eps / (1 + e^eps))
+        guess, digits = float(log_ndtr(mu / 2) - log_ndtr(-mu / 2)), DIGITS
+    else:
+        guess, digits = epsilon_of(mu, delta), DIGITS
+    guess = min(guess, BUDGET_RANGE[1])
+    for candidate in (
+        _digits(guess, ROUND_HALF_EVEN, digits),
+        _digits(guess, ROUND_FLOOR, digits),
+        _digits(guess * (1 - 10.0 ** (1 - digits)), ROUND_FLOOR, digits),
+    ):
+        if candidate >= BUDGET_RANGE[0] and _price(candidate, delta, population) <= units:
+            return candidate
+    return 0.0
+
+
+def shown(epsilon: float) -> float:
+    """An epsilon at the digits that people read, rounded up."""
+    return _digits(epsilon, ROUND_CEILING, DIGITS)
+
+
+def _price(epsilon: float, delta: float, population: Population) -> int:
+    """The cost of a request (epsilon, delta)."""
+    return cost(promise(epsilon, delta, population.unit, population.neighbours), population)
+
+
+def _digits(value: float, rounding: str, digits: int) -> float:
+    """A float at so many significant digits."""
+    exact = Decimal(repr(value))
+    return float(exact.quantize(Decimal((0, (1,), exact.adjusted() - digits + 1)), rounding=rounding))
+
+
+def _sqrt_upper(exact: Fraction) -> float:
+    """The smallest float whose square is not below `exact`: mu itself for one spend."""
+    root = math.sqrt(exact)
+    while Fraction(root) ** 2 < exact:
+        root = math.nextafter(root, math.inf)
+    while Fraction(math.nextafter(root, 0.0)) ** 2 >= exact:
+        root = math.nextafter(root, 0.0)
+    return root
+
+
+def _sqrt_lower(units: int) -> float:
+    """The root of `units` in real size: a float that is not above it."""
+    exact = Fraction(units, SCALE)
+    root = math.sqrt(exact)
+    while Fraction(root) ** 2 > exact:
+        root = math.nextafter(root, 0.0)
+    return root
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,48 +223,7 @@ def _account(row: RowMapping) -> Account:
     return Account(population, row["cap"], row["spent"])
 
 
-def register(chain: Chain, population: Population) -> None:
-    """Open an account; a child must count the same thing as its parent, and charges it."""
-    units = cap(population)
-    parent = population.parent
-    if parent is not None:
-        _require_alike(population, lineage(chain.connection, parent)[0].population)
-    taken = select(populations.c.name).where(populations.c.name == population.name)
-    if chain.connection.execute(taken).first() is not None:
-        raise InvalidInput(f"population={population.name}: registered already; choose another name")
-    public = {
-        "population": population.name,
-        "unit": str(population.unit),
-        "neighbours": str(population.neighbours),
-        "currency": str(population.currency),
-        "epsilon": repr(float(population.epsilon)),
-        "delta": repr(float(population.delta)),
-        "cap": units,
-        "parent": parent or "",
-        "purpose": population.purpose,
-    }
-    chain.act("register", public, {"owner": population.owner})
-    row = {key: value for key, value in public.items() if key != "population"}
-    chain.connection.execute(
-        insert(populations).values(**row, name=population.name, spent=0, owner=population.owner)
-    )
-
-
-def _require_alike(child: Population, parent: Population) -> None:
-    """Unlike guarantees do not add, and a Gaussian spend cannot enter a pure account."""
-    if (child.unit, child.neighbours) != (parent.unit, parent.neighbours):
-        raise Unsupported(
-            f"population={child.name}: counts {child.unit}/{child.neighbours}, its parent {parent.name} "
-            f"{parent.unit}/{parent.neighbours}; register it with the parent's unit and relation"
-            + _unlike(child.unit, parent.unit)
-        )
-    if child.currency is Currency.GAUSSIAN and parent.currency is Currency.PURE:
-        raise Unsupported(
-            f"population={child.name}: has a delta, its parent {parent.name} is pure; register none"
-        )
-
-
-def _unlike(one: Unit, other: Unit) -> str:
+def unlike(one: Unit, other: Unit) -> str:
     """Why a release of rows cannot be charged to persons, nor the other way round."""
     if Unit.PERSON not in (one, other) or one is other:
         return ""
@@ -165,7 +241,7 @@ def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int
         raise Unsupported(
             f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered "
             f"for {people.unit}/{people.neighbours}; unlike guarantees do not add"
-            + _unlike(guarantee.unit, people.unit)
+            + unlike(guarantee.unit, people.unit)
         )
     return [cost(guarantee, account.population) for account in accounts]
 
@@ -185,13 +261,13 @@ def charge(chain: Chain, name: str, guarantee: PrivacyGuarantee) -> dict[str, in
     accounts = lineage(chain.connection, name)
     paid = {}
     for account, units in zip(accounts, prices(accounts, guarantee), strict=True):
-        if not _pay(chain.connection, account.population.name, units):
+        if not pay(chain.connection, account.population.name, units):
             raise refusal(accounts, guarantee)
         paid[account.population.name] = units
     return paid
 
 
-def _pay(connection: Connection, name: str, units: int) -> bool:
+def pay(connection: Connection, name: str, units: int) -> bool:
     """Add to `spent` if, and only if, the cap allows it: one guarded statement."""
     if units > MAX_UNITS:
         return False
@@ -221,114 +297,6 @@ def refusal(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> BudgetR
 def room(account: Account, delta: float) -> float:
     """The largest epsilon at this delta (0: pure) that the account can still pay."""
     return affordable(account.left, account.population, delta)
-
-
-def raise_cap(chain: Chain, name: str, epsilon: float, reason: str) -> None:
-    """Raise a cap: a recorded act with a reason, shown in every later statement."""
-    account = lineage(chain.connection, name)[0]
-    given_up = max(
-        (
-            int(event["given_up"])
-            for event in read_events(chain.connection, "public")
-            if event["kind"] == "raise-cap" and event["population"] == name
-        ),
-        default=0,
-    )
-    # A spend of the whole old cap may have cost a fraction of a unit more than it was charged.
-    given_up += account.left == 0
-    units = cap(replace(account.population, epsilon=epsilon), given_up)
-    if units <= account.cap:
-        raise InvalidInput(
-            f"epsilon={epsilon!r}: must be above the cap of {account.population.epsilon!r}"
-        )
-    before, after = repr(account.population.epsilon), repr(float(epsilon))
-    public = {"population": name, "before": before, "epsilon": after, "cap": units, "given_up": given_up}
-    chain.act("raise-cap", {**public, "reason": reason_of(reason)})
-    row = update(populations).where(populations.c.name == name).values(cap=units, epsilon=after)
-    chain.connection.execute(row)
-
-
-def change_delta(chain: Chain, name: str, delta: float, epsilon: float | None, reason: str) -> None:
-    """Change what an account counts, while nothing was ever charged to it: a recorded act."""
-    account = lineage(chain.connection, name)[0]
-    before = account.population
-    after = replace(before, delta=delta, epsilon=before.epsilon if epsilon is None else epsilon)
-    charged = select(charges.c.entry).where(charges.c.population == name)
-    if chain.connection.execute(charged).first() is not None:
-        raise LedgerError(
-            f"population={name}: was charged already, so its delta stays {before.delta!r}; an account "
-            "with a delta pays for pure releases too, not the other way round"
-        )
-    require(after.delta != before.delta, f"delta={delta!r}: is the delta of {name} already")
-    require(
-        after.epsilon >= before.epsilon,
-        f"epsilon={after.epsilon!r}: must not be below the cap of {before.epsilon!r}",
-    )
-    if before.parent is not None:
-        _require_alike(after, lineage(chain.connection, before.parent)[0].population)
-    for other in all_accounts(chain.connection):
-        if other.population.parent == name:
-            _require_alike(other.population, after)
-    changed = {
-        "epsilon": repr(float(after.epsilon)),
-        "delta": repr(float(after.delta)),
-        "currency": str(after.currency),
-        "cap": cap(after),
-    }
-    earlier = {"before": repr(before.epsilon), "before_delta": repr(before.delta)}
-    chain.act("change-delta", {"population": name, **earlier, **changed, "reason": reason_of(reason)})
-    renew_population_guard(chain.connection)
-    chain.connection.execute(update(populations).where(populations.c.name == name).values(**changed))
-
-
-def link(chain: Chain, name: str, parent: str, reason: str) -> None:
-    """Make a population the child of another; all it has spent is charged to its new ancestors."""
-    account = lineage(chain.connection, name)[0]
-    above = lineage(chain.connection, parent)
-    if account.population.parent is not None:
-        raise LedgerError(f"population={name}: is a child of {account.population.parent} already")
-    require(
-        name not in [other.population.name for other in above],
-        f"population={name}: cannot be its own ancestor",
-    )
-    _require_alike(account.population, above[0].population)
-    added: list[dict[str, object]] = []
-    for entry, guarantee in _live_guarantees(chain.connection, name):
-        for other, units in zip(above, prices(above, guarantee), strict=True):
-            if not _pay(chain.connection, other.population.name, units):
-                raise BudgetRefused(
-                    f"population={name}: what it has spent does not fit into {other.population.name}; "
-                    f"raise the cap of {other.population.name} first, with the reason written down"
-                )
-            added.append({"entry": entry, "population": other.population.name, "units": units})
-    chain.act(
-        "link", {"population": name, "parent": parent, "charges": added, "reason": reason_of(reason)}
-    )
-    chain.connection.execute(update(populations).where(populations.c.name == name).values(parent=parent))
-    if added:
-        chain.connection.execute(insert(charges), added)
-
-
-def _live_guarantees(connection: Connection, name: str) -> list[tuple[str, PrivacyGuarantee]]:
-    """Every charged spend of a population and its descendants."""
-    query = (
-        select(entries.c.id, entries.c.guarantee)
-        .join(charges, charges.c.entry == entries.c.id)
-        .where(charges.c.population == name, entries.c.state != str(State.VOID))
-        .order_by(entries.c.sequence)
-    )
-    rows = connection.execute(query).all()
-    return [(row.id, PrivacyGuarantee.from_dict(json.loads(row.guarantee))) for row in rows]
-
-
-def reason_of(reason: str) -> str:
-    """A written reason: one printable line."""
-    text = reason.strip()
-    require(
-        0 < len(text) <= 400 and text.isprintable(),
-        "reason: write one printable line of 1 to 400 letters; it is public",
-    )
-    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,20 +343,3 @@ def quote(connection: Connection, name: str, guarantee: PrivacyGuarantee) -> tup
             )
         )
     return tuple(found)
-
-
-def load(connection: Connection, entry: str) -> RowMapping:
-    """The row of one entry."""
-    row = connection.execute(_ENTRY, {"entry": entry}).mappings().first()
-    if row is None:
-        raise InvalidInput(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
-    return row
-
-
-def evaluated(connection: Connection, population: str) -> tuple[str, ...]:
-    """Entries of this population, of those above it and of their children that were evaluated."""
-    names = [account.population.name for account in lineage(connection, population)]
-    family = {row.entry for row in connection.execute(_FAMILY, {"names": names})}
-    found = [json.loads(row.body) for row in connection.execute(_NOTED)]
-    own = (event["entry"] for event in found if event["kind"] == "evaluate")
-    return tuple(dict.fromkeys(entry for entry in own if entry in family))

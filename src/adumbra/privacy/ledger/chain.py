@@ -7,7 +7,7 @@ There are two chains. `public` holds what a reader of a release may know; its he
 has a head of its own, so nothing of it can reach a card even as a hash.
 
 Where operators are enrolled, an event carries the fingerprint and the signature of the one who acted
-(attestation/operators.py), and that signature takes the place of the head's.
+(attestation/events.py), and that signature takes the place of the head's.
 """
 
 import json
@@ -22,9 +22,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy import text as sql
 
-from adumbra.attestation.chainhead import canonical, head_message, link_hash, unhex
+from adumbra.attestation.events import (
+    OWNER_KINDS,
+    Approval,
+    HeadKey,
+    Roll,
+    act_message,
+    canonical,
+    link,
+    unhex,
+)
 from adumbra.attestation.loghead import Proof
-from adumbra.attestation.operators import OWNER_KINDS, Approval, HeadKey, Roll, act_message
 from adumbra.attestation.signers import Signer
 from adumbra.errors import LedgerError, VerificationFailed
 from adumbra.privacy.ledger.model import events, heads, keys
@@ -136,19 +144,19 @@ class Chain:
             event["signature"] = self._own_key().sign(act_message(self.ledger, before, event)).hex()
         elif self.roll.has_operators:
             self._sign(log, before, event)
-        body = canonical(event)
-        digest = link_hash(body, before)
+        made = link(self.ledger, event, before)
+        body, digest = made.body.decode(), made.hash
         if "operator" in event and kind not in OWNER_KINDS:
             signature = str(event["signature"])
         else:
-            signature = self._own_key().sign(head_message(self.ledger, log, sequence, digest)).hex()
-        stored = {"log": log, "sequence": sequence, "body": body.decode(), "hash": digest}
+            signature = self._own_key().sign(made.message).hex()
+        stored = {"log": log, "sequence": sequence, "body": body, "hash": digest}
         self.connection.execute(_APPEND, stored)
         moved = {"next": sequence, "digest": digest, "signed": signature}
         self.connection.execute(_ADVANCE, {"of": log, "previous": previous, **moved})
         self._heads[log] = (sequence, digest)
         if kind in OWNER_KINDS and log == "public":
-            self._enter(sequence, body.decode(), before)
+            self._enter(sequence, body, before)
         return sequence
 
     def _sign(self, log: Log, before: str, event: dict[str, object]) -> None:

@@ -10,16 +10,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, Table, select
 from sqlalchemy import text as sql
 
-from adumbra.attestation.chainhead import (
+from adumbra.attestation.events import (
     FORMAT,
+    OWNER_KINDS,
+    Enrolment,
+    Roll,
     canonical,
     head_holds,
     head_message,
-    is_signed,
+    is_signed_hex,
     link_hash,
     unhex,
 )
-from adumbra.attestation.operators import OWNER_KINDS, Enrolment, Roll
 from adumbra.errors import AdumbraError, VerificationFailed
 from adumbra.privacy.ledger.chain import GENESIS, LOGS, ROLL, Log, sees_part_of_keys
 from adumbra.privacy.ledger.guards import guard_faults
@@ -136,7 +138,7 @@ def _is_head_signed(known: Mapping[str, str], log: Log, head: Any, last: Mapping
     if "operator" in last and last["kind"] not in OWNER_KINDS:
         return bool(head.signature == last["signature"])
     message = head_message(known.get("ledger", ""), log, head.sequence, head.hash)
-    return is_signed(known.get("public_key", ""), message, head.signature)
+    return is_signed_hex(known.get("public_key", ""), message, head.signature)
 
 
 class _Private:

@@ -7,8 +7,9 @@ was wrong can be taken back, for a written reason; a link, which only charges mo
 from sqlalchemy import Connection
 
 from adumbra.errors import InvalidInput, require
-from adumbra.privacy.ledger.accounts import all_accounts, lineage, reason_of
+from adumbra.privacy.ledger.accounts import all_accounts, lineage
 from adumbra.privacy.ledger.chain import Chain, read_events
+from adumbra.privacy.ledger.populations import reason_of
 
 Pair = tuple[str, str]
 

@@ -15,9 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection, select
 
-from adumbra.attestation.chainhead import FORMAT, canonical, head_message, is_signed, link_hash
+from adumbra.attestation.events import (
+    FORMAT,
+    OWNER_KINDS,
+    HeadKey,
+    Roll,
+    canonical,
+    head_message,
+    is_signed_hex,
+    link_hash,
+)
 from adumbra.attestation.loghead import LogHead, Tree
-from adumbra.attestation.operators import OWNER_KINDS, HeadKey, Roll
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.privacy.ledger.chain import GENESIS, Log
 from adumbra.privacy.ledger.model import events, heads, keys
@@ -111,7 +119,7 @@ def _end_is_signed(top: dict[str, Any], last: dict[str, Any]) -> bool:
     if "operator" in last and last["kind"] not in OWNER_KINDS:
         return bool(top["signature"] == last["signature"])
     message = head_message(top["ledger"], "public", top["sequence"], top["hash"])
-    return is_signed(top["public_key"], message, top["signature"])
+    return is_signed_hex(top["public_key"], message, top["signature"])
 
 
 def _tree_fits(top: dict[str, Any], tree: Tree) -> bool:

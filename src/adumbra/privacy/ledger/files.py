@@ -11,11 +11,12 @@ import hashlib
 import os
 import secrets
 import sqlite3
+import stat
 import time
 from contextlib import closing
 from pathlib import Path
 
-from adumbra.errors import LedgerError, VerificationFailed
+from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 
 _CHUNK = 1 << 20
 
@@ -152,6 +153,25 @@ def hash_bytes(value: bytes) -> str:
 
 MAGIC = b"SQLite format 3\0"
 SQLITE_PRIMARY = 0xFF  # the part of an error code that all its variants share
+
+
+def require_own(path: Path) -> None:
+    """A ledger must be a file of its owner's alone."""
+    if not path.is_file():
+        raise InvalidInput(f"ledger={path}: no such file; make one with `adumbra ledger init`")
+    if not os.access(path, os.R_OK):
+        raise InvalidInput(f"ledger={path}: cannot be read (Permission denied)")
+    if not is_database(path):  # before its mode: never change that of a file that is not ours
+        raise InvalidInput(f"ledger={path}: is not a ledger; name the file that `ledger init` made")
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        raise InvalidInput(f"ledger={path}: mode {mode:04o} lets others read it; run chmod 600 on it")
+
+
+def require_one_file(path: Path, patience: float) -> None:
+    """A file of its owner's alone that holds every committed charge, after which it may be opened."""
+    require_own(path)
+    convert(path, patience)
 
 
 def uses_log(path: Path) -> bool:

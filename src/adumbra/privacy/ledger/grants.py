@@ -11,7 +11,7 @@ import re
 from sqlalchemy import Connection
 from sqlalchemy import text as sql
 
-from adumbra.attestation.operators import RIGHTS
+from adumbra.attestation.events import RIGHTS
 from adumbra.errors import require
 from adumbra.privacy.ledger.guards import BOUND
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import URL, Connection, insert, inspect, select
 
-from adumbra.attestation.chainhead import FORMAT
+from adumbra.attestation.events import FORMAT
 from adumbra.attestation.signers import Signer, open_key
 from adumbra.errors import AdumbraError, InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.ledger import (
@@ -22,6 +22,7 @@ from adumbra.privacy.ledger import (
     declarations,
     files,
     log,
+    populations,
     protocol,
     statements,
 )
@@ -92,7 +93,7 @@ class Ledger(Operated):
     def register(self, population: Population) -> None:
         """Open an account for a population."""
         with self._acts() as chain:
-            accounts.register(chain, population)
+            populations.register(chain, population)
 
     def populations(self) -> tuple[Population, ...]:
         """Every registered population, by name."""
@@ -104,13 +105,13 @@ class Ledger(Operated):
     ) -> None:
         """Count with another delta, and a higher cap if one is given, before anything was charged."""
         with self._acts() as chain:
-            accounts.change_delta(chain, population, delta, epsilon, reason)
+            populations.change_delta(chain, population, delta, epsilon, reason)
 
     def link(self, population: str, parent: str, reason: str) -> None:
         """Make a population the child of another; what it has spent is charged there too."""
         with self._acts() as chain:
             declarations.require_undeclared(chain.connection, population, parent)
-            accounts.link(chain, population, parent, reason)
+            populations.link(chain, population, parent, reason)
 
     def declare_different(self, population: str, other: str, reason: str) -> None:
         """Record that two populations hold different people."""
@@ -135,7 +136,7 @@ class Ledger(Operated):
         `digest_of` made the digest that `seal` was given: how releases are hashed is not known here.
         """
         with self._store.read() as connection:
-            row = accounts.load(connection, entry_id)
+            row = protocol.load(connection, entry_id)
             recorded = protocol.places(connection, row)
         state = State(row["state"])
         if state not in (State.SEALED, State.PUBLISHING, State.PUBLISHED):
@@ -191,7 +192,7 @@ class Ledger(Operated):
         """Where an entry stands and what can be done with it, in a sentence; for whoever was stopped."""
         try:
             with self._store.read() as connection:
-                state = State(accounts.load(connection, entry_id)["state"])
+                state = State(protocol.load(connection, entry_id)["state"])
         except (InvalidInput, LedgerError):
             return f"entry={entry_id}: stays charged; `adumbra ledger show` prints its state"
         return f"entry={entry_id}: is {state} and stays charged; {REMEDY[state]}"
@@ -220,11 +221,6 @@ class Ledger(Operated):
         """Say in the public log that releases are held against private rows; before a row is read."""
         with self._acts() as chain:
             log.note_evaluation(chain, noted)
-
-    def evaluated(self, population: str) -> tuple[str, ...]:
-        """Releases of the population, and of those that share its people, that were evaluated."""
-        with self._store.read() as connection:
-            return accounts.evaluated(connection, population)
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from adumbra.attestation.chainhead import canonical
+from adumbra.attestation.events import HeadKey, canonical
 from adumbra.attestation.loghead import LogHead, Tree
-from adumbra.attestation.operators import HeadKey
 from adumbra.attestation.witness import NOTICES, PublishedHead, WholeLog
 from adumbra.errors import InvalidInput, VerificationFailed, require
-from adumbra.privacy.ledger.accounts import load, reason_of
 from adumbra.privacy.ledger.chain import Chain, bodies
 from adumbra.privacy.ledger.export import verify_export
+from adumbra.privacy.ledger.populations import reason_of
+from adumbra.privacy.ledger.protocol import load
 from adumbra.privacy.ledger.values import State
 
 MOST_EARLIER = 256  # proofs from earlier heads in one head file: the latest releases

@@ -12,10 +12,10 @@ from sqlalchemy import Connection
 
 from adumbra.privacy.ledger.backup import backup_ledger
 from adumbra.privacy.ledger.check import check
-from adumbra.privacy.ledger.files import uses_log
+from adumbra.privacy.ledger.files import require_own, uses_log
 from adumbra.privacy.ledger.guards import is_earlier_guard, renew_population_guard
 from adumbra.privacy.ledger.ledger import open_ledger
-from adumbra.privacy.ledger.store import check_file, parse_location
+from adumbra.privacy.ledger.store import parse_location
 from adumbra.privacy.ledger.values import LedgerHead
 
 ONE_FILE = "a write-ahead log was moved into the ledger's file"
@@ -38,8 +38,10 @@ class Migrated:
 def migrate_ledger(location: str | Path, backup: str | Path) -> Migrated:
     """Back a ledger up to the new file `backup`, then bring it up to date; `verify` holds throughout."""
     url = parse_location(location)
-    check_file(url)
-    had_log = url.get_backend_name() == "sqlite" and uses_log(Path(str(url.database)))
+    had_log = False
+    if url.get_backend_name() == "sqlite":
+        require_own(Path(str(url.database)))
+        had_log = uses_log(Path(str(url.database)))
     with open_ledger(location) as ledger:
         ledger.verify()
         head = backup_ledger(ledger, backup)

@@ -8,7 +8,7 @@ two are needed. There is no way back: a ledger whose operators are all dismissed
 from collections.abc import Sequence
 from pathlib import Path
 
-from adumbra.attestation.operators import (
+from adumbra.attestation.events import (
     APPROVALS,
     Approval,
     encode,
@@ -18,7 +18,7 @@ from adumbra.attestation.signers import Signer
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.attestation.witness import PublishedHead, WholeLog
 from adumbra.errors import InvalidInput, require
-from adumbra.privacy.ledger import accounts, log
+from adumbra.privacy.ledger import accounts, log, populations
 from adumbra.privacy.ledger.chain import read_roll
 from adumbra.privacy.ledger.export import write_export
 from adumbra.privacy.ledger.grants import grants_sql
@@ -53,14 +53,14 @@ class Operated(Spending):
         """Take all rights from an operator; what was signed before stays as it is."""
         with self._acts() as chain:
             require(operator in chain.roll.enrolled, f"operator={operator}: is not enrolled")
-            chain.act("dismiss", {"operator": operator, "reason": accounts.reason_of(reason)})
+            chain.act("dismiss", {"operator": operator, "reason": populations.reason_of(reason)})
 
     def require_two(self, above: float, reason: str) -> None:
         """Declare the epsilon above which a cap is raised by two operators only."""
         require(0 < above < float("inf"), f"above={above!r}: must be a number above 0")
         with self._acts() as chain:
             require(chain.roll.has_operators, "above: this ledger has no operators; enrol two first")
-            said = {"above": repr(float(above)), "reason": accounts.reason_of(reason)}
+            said = {"above": repr(float(above)), "reason": populations.reason_of(reason)}
             chain.act("require-two", said)
 
     def operators(self) -> dict[str, tuple[str, ...]]:
@@ -81,7 +81,7 @@ class Operated(Spending):
         assert self._operator is not None  # noqa: S101 - as required above; tells mypy so
         with self._store.read() as connection:
             before = repr(accounts.lineage(connection, population)[0].population.epsilon)
-        after, text = repr(float(epsilon)), accounts.reason_of(reason)
+        after, text = repr(float(epsilon)), populations.reason_of(reason)
         message = Approval.message(self._id, population, before, after, text)
         return Approval(
             ledger=self._id,
@@ -101,7 +101,7 @@ class Operated(Spending):
             require(approval.ledger == self._id, "approval: is for another ledger")
         with self._acts() as chain:
             chain.approval = approval
-            accounts.raise_cap(chain, population, epsilon, reason)
+            populations.raise_cap(chain, population, epsilon, reason)
 
     def grants(self, prefix: str = "adumbra") -> str:
         """SQL that makes rights binding on PostgreSQL: a role per right; nothing is run."""

@@ -18,18 +18,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from adumbra.attestation.chainhead import canonical
+from adumbra.attestation.events import Acting, HeadKey, NotPermitted, Roll, canonical
 from adumbra.attestation.loghead import Proof
-from adumbra.attestation.operators import Acting, HeadKey, NotPermitted, Roll
 from adumbra.attestation.signers import Signer
-from adumbra.errors import LedgerError, require
+from adumbra.errors import InvalidInput, LedgerError, require
 from adumbra.privacy.fingerprint import Fingerprint
 from adumbra.privacy.grant import Grant, open_grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import accounts, files
-from adumbra.privacy.ledger.accounts import Quote
+from adumbra.privacy.ledger.accounts import Quote, lineage
 from adumbra.privacy.ledger.chain import Chain, prove, read_head, read_roll
 from adumbra.privacy.ledger.model import charges, entries, events, populations
+from adumbra.privacy.ledger.populations import reason_of
 from adumbra.privacy.ledger.store import ReplyLost
 from adumbra.privacy.ledger.values import REMEDY, LedgerHead, State
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from adumbra.privacy.ledger.store import Store
 
 
+_ENTRY = select(entries).where(entries.c.id == bindparam("entry"))
 _ENTER = insert(entries)
 _CHARGE = insert(charges)
 _RETARGETS = (
@@ -45,6 +46,13 @@ _RETARGETS = (
     .where(events.c.body.contains('"kind":"retarget"', autoescape=True))  # canonical: one spelling
     .order_by(events.c.sequence)
 )
+# Evaluations: the pattern, of the canonical body of an event, narrows the reading; the kind decides.
+_NOTED = (
+    select(events.c.body)
+    .where(events.c.log == "public", events.c.body.like('%"kind":"evaluate"%'))
+    .order_by(events.c.sequence)
+)
+_FAMILY = select(charges.c.entry).where(charges.c.population.in_(bindparam("names", expanding=True)))
 
 
 def reserve(
@@ -135,7 +143,7 @@ def commit(chain: Chain, entry: str) -> Path:
 
 def void(chain: Chain, entry: str, reason: str) -> None:
     """Give a reservation up before anything was drawn, and return its charge."""
-    text = accounts.reason_of(reason)
+    text = reason_of(reason)
     _advance(chain, entry, State.RESERVED, State.VOID)
     rows = chain.connection.execute(select(charges).where(charges.c.entry == entry)).all()
     for row in rows:
@@ -147,9 +155,17 @@ def void(chain: Chain, entry: str, reason: str) -> None:
     chain.act("void", {"entry": entry, "reason": text})
 
 
+def load(connection: Connection, entry: str) -> RowMapping:
+    """The row of one entry."""
+    row = connection.execute(_ENTRY, {"entry": entry}).mappings().first()
+    if row is None:
+        raise InvalidInput(f"entry={entry}: not in this ledger; `adumbra ledger show` lists its entries")
+    return row
+
+
 def stands_at(connection: Connection, entry: str, before: State, after: State) -> RowMapping:
     """The row of an entry that can take this step, or a refusal that says where it stands."""
-    row = accounts.load(connection, entry)
+    row = load(connection, entry)
     state = State(row["state"])
     if state is not before:
         raise LedgerError(
@@ -212,6 +228,15 @@ class Spending:
         """What it would take of the population's account and of each ancestor's; charges nothing."""
         with self._store.read() as connection:
             return accounts.quote(connection, population, guarantee)
+
+    def evaluated(self, population: str) -> tuple[str, ...]:
+        """Releases of the population, and of those that share its people, that were evaluated."""
+        with self._store.read() as connection:
+            names = [account.population.name for account in lineage(connection, population)]
+            family = {row.entry for row in connection.execute(_FAMILY, {"names": names})}
+            found = [json.loads(row.body) for row in connection.execute(_NOTED)]
+        own = (event["entry"] for event in found if event["kind"] == "evaluate")
+        return tuple(dict.fromkeys(entry for entry in own if entry in family))
 
     def reserve(
         self,
@@ -327,9 +352,8 @@ class Spending:
                     "private",
                     "fingerprint",
                     entry=entry_id,
-                    population=accounts.load(chain.connection, entry_id)["population"],
-                    digest=fingerprint.digest(),
-                    sketch=fingerprint.sketch(),
+                    population=load(chain.connection, entry_id)["population"],
+                    **fingerprint.facts(),
                 )
         except BaseException as fault:  # noqa: BLE001 - Ctrl-C too: frames below hold the digest, so n
             raise fault.with_traceback(None) from None

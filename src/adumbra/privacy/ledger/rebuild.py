@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from adumbra.attestation.chainhead import canonical
-from adumbra.attestation.operators import OWNER_KINDS
+from adumbra.attestation.events import OWNER_KINDS, canonical
 from adumbra.errors import require
 from adumbra.privacy.guarantee import PrivacyGuarantee
-from adumbra.privacy.ledger.values import Population, cap, cost
+from adumbra.privacy.ledger.accounts import cap, cost
+from adumbra.privacy.ledger.values import Population
 from adumbra.relations import Unit, relation_of
 
 Event = Mapping[str, Any]

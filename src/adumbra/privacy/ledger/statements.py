@@ -9,7 +9,7 @@ from sqlalchemy import Connection, RowMapping, select
 
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import protocol, tripwire
-from adumbra.privacy.ledger.accounts import Account, all_accounts, lineage, room
+from adumbra.privacy.ledger.accounts import Account, all_accounts, lineage, room, spent_epsilon
 from adumbra.privacy.ledger.chain import read_events
 from adumbra.privacy.ledger.model import charges, entries
 from adumbra.privacy.ledger.values import (
@@ -19,7 +19,6 @@ from adumbra.privacy.ledger.values import (
     Population,
     State,
     Statement,
-    spent_epsilon,
 )
 
 

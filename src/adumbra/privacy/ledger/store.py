@@ -11,7 +11,6 @@ import logging
 import os
 import re
 import sqlite3
-import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,7 +34,7 @@ from adumbra.errors import (
     raise_alone,
 )
 from adumbra.privacy.ledger import postgres
-from adumbra.privacy.ledger.files import convert, damaged, is_damage, is_database, require_mode
+from adumbra.privacy.ledger.files import damaged, is_damage, require_mode, require_one_file
 from adumbra.privacy.ledger.model import heads
 
 BUSY_SECONDS = 60
@@ -64,7 +63,10 @@ class Store:
 
     def __init__(self, url: URL) -> None:
         self._url = url
-        self._memory = url.get_backend_name() == "sqlite" and url.database is None
+        is_file = url.get_backend_name() == "sqlite"
+        self._memory = is_file and url.database is None
+        # Where the ledger is, without any password
+        self.name = str(url.database or "memory") if is_file else postgres.shown(url)
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._abandoned: list[Engine] = []  # of the parent process: kept, so that no child closes them
@@ -74,18 +76,9 @@ class Store:
     def open(cls, location: str | Path) -> "Store":
         """The database at a path or an address; a write-ahead log of an earlier version is moved in."""
         url = parse_location(location)
-        check_file(url)
         if url.get_backend_name() == "sqlite":
-            convert(Path(str(url.database)), BUSY_SECONDS)
+            require_one_file(Path(str(url.database)), BUSY_SECONDS)
         return cls(url)
-
-    @property
-    def name(self) -> str:
-        """Where the ledger is, without any password."""
-        if self._memory:
-            return "memory"
-        is_file = self._url.get_backend_name() == "sqlite"
-        return str(self._url.database) if is_file else postgres.shown(self._url)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -295,19 +288,3 @@ def parse_location(location: str | Path) -> URL:
     if backend != "postgresql":
         raise InvalidInput("ledger: must be a path or a postgresql:// address")
     return postgres.address(url)
-
-
-def check_file(url: URL) -> None:
-    """A SQLite ledger must be a file of its owner's alone."""
-    if url.get_backend_name() != "sqlite":
-        return
-    path = Path(str(url.database))
-    if not path.is_file():
-        raise InvalidInput(f"ledger={path}: no such file; make one with `adumbra ledger init`")
-    if not os.access(path, os.R_OK):
-        raise InvalidInput(f"ledger={path}: cannot be read (Permission denied)")
-    if not is_database(path):  # before its mode: never change that of a file that is not ours
-        raise InvalidInput(f"ledger={path}: is not a ledger; name the file that `ledger init` made")
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & 0o077:
-        raise InvalidInput(f"ledger={path}: mode {mode:04o} lets others read it; run chmod 600 on it")

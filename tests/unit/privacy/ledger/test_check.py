@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import LargeBinary, delete, insert, select, type_coerce, update
 from sqlalchemy import text as sql
 
-from adumbra.attestation.chainhead import canonical, head_message, link_hash
+from adumbra.attestation.events import canonical, head_message, link_hash
 from adumbra.errors import LedgerError, VerificationFailed
 from adumbra.privacy.ledger import check, create_ledger, open_ledger
 from adumbra.privacy.ledger.chain import GENESIS, Chain

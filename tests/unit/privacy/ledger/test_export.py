@@ -6,7 +6,7 @@ import stat
 import pyarrow.parquet as pq
 import pytest
 
-from adumbra.attestation.chainhead import canonical
+from adumbra.attestation.events import canonical
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.privacy.ledger import verify_export
 from adumbra.privacy.ledger.log import read_export

@@ -7,8 +7,16 @@ from contextlib import closing
 
 import pytest
 
-from adumbra.attestation.chainhead import canonical, head_holds, head_message, link_hash
-from adumbra.attestation.operators import RIGHTS, Approval, NotPermitted, act_message
+from adumbra.attestation.events import (
+    RIGHTS,
+    Approval,
+    NotPermitted,
+    act_message,
+    canonical,
+    head_holds,
+    head_message,
+    link_hash,
+)
 from adumbra.errors import InvalidInput, LedgerError, VerificationFailed
 from adumbra.privacy.ledger import create_ledger, open_ledger, verify_export
 from adumbra.privacy.ledger.log import read_export

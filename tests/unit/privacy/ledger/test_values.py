@@ -10,8 +10,7 @@ import pytest
 from adumbra.errors import InvalidInput, Unsupported
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.privacy.ledger import Population
-from adumbra.privacy.ledger.values import (
-    MAX_UNITS,
+from adumbra.privacy.ledger.accounts import (
     SCALE,
     _sqrt_upper,
     affordable,
@@ -20,6 +19,7 @@ from adumbra.privacy.ledger.values import (
     decimal,
     spent_epsilon,
 )
+from adumbra.privacy.ledger.values import MAX_UNITS
 from support.accounting import curve
 from support.ledger import ROW, ask
 

@@ -1,4 +1,6 @@
-"""Operators of a ledger: whose keys may do what, and whether an act was signed by one who might.
+"""The events of a ledger as a reader checks them: their links, the signed head, and who might sign.
+
+    hash_i = SHA-256(body_i || hash_(i-1)),  body_i = canonical JSON (RFC 8785)
 
 Once an operator is enrolled, every event of a log is signed by the key of the operator who acts. The
 ledger's own key signs three kinds of events and nothing else: `enrol`, `dismiss` and `require-two`.
@@ -8,10 +10,13 @@ ledger's own key signs three kinds of events and nothing else: `enrol`, `dismiss
 
 The hash of the event before stands for the whole history, so a signature fits one place of one ledger.
 An operator is known in the log by the fingerprint of a key, never by a name.
+
+Nothing here needs the ledger itself, nor the database library that comes with it.
 """
 
 import base64
 import binascii
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +31,7 @@ from adumbra.attestation.signers import Signer
 from adumbra.attestation.sshsig import HASHES, PublicKey, Signature
 from adumbra.errors import InvalidInput, LedgerError, require
 
+FORMAT = "adumbra-ledger/1"
 RIGHTS = ("register", "raise", "release", "void", "read")
 RIGHT_OF = {
     **dict.fromkeys(("register", "link", "declare-different", "withdraw-different"), "register"),
@@ -43,6 +49,50 @@ class NotPermitted(LedgerError):
     """The operator, or nobody, was given the right to do this."""
 
 
+def canonical(value: object) -> bytes:
+    """RFC 8785 bytes of a JSON value; anything that is not JSON is the caller's mistake."""
+    try:
+        return bytes(rfc8785.dumps(value))  # type: ignore[arg-type]
+    except (rfc8785.CanonicalizationError, RecursionError):
+        raise InvalidInput("request: must be JSON with finite numbers; integers below 2^53") from None
+
+
+def link_hash(body: bytes, previous: str) -> str:
+    """The hash of one event on top of the hash before it."""
+    return hashlib.sha256(body + bytes.fromhex(previous)).hexdigest()
+
+
+def head_message(ledger: str, log: str, sequence: int, digest: str) -> bytes:
+    """What the head's signature signs."""
+    return canonical(
+        {"format": FORMAT, "hash": digest, "ledger": ledger, "log": log, "sequence": sequence}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One event on top of the hash before it: its bytes, its hash, and what a head there signs."""
+
+    body: bytes
+    hash: str
+    message: bytes
+
+
+def link(ledger: str, event: Mapping[str, Any], before: str) -> Link:
+    """The link that an event with its log and sequence makes."""
+    body = canonical(event)
+    digest = link_hash(body, before)
+    return Link(body, digest, head_message(ledger, event["log"], event["sequence"], digest))
+
+
+def unhex(text: str) -> bytes:
+    """The bytes of lower-case hex; any other spelling is a change and a `ValueError`."""
+    value = bytes.fromhex(text)
+    if value.hex() != text:
+        raise ValueError("hex: must be lower-case")
+    return value
+
+
 def act_message(ledger: str, previous: str, event: Mapping[str, Any]) -> bytes:
     """What is signed of an event, whose field `signature` is left out."""
     body = {name: value for name, value in event.items() if name != "signature"}
@@ -56,6 +106,14 @@ def is_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def is_signed_hex(public_key: str, message: bytes, signature: str) -> bool:
+    """The same of lower-case hex; malformed keys and signatures do not hold."""
+    try:
+        return is_signed(unhex(public_key), message, unhex(signature))
+    except ValueError:
+        return False
 
 
 def encode(raw: bytes) -> str:
@@ -135,26 +193,6 @@ class Acting:
 
 
 HeadKey = Ed25519PrivateKey | Acting
-
-
-def public_half(key: HeadKey) -> bytes:
-    """The public key of the ledger itself."""
-    return key.public_key if isinstance(key, Acting) else key.public_key().public_bytes_raw()
-
-
-def sign_head(key: HeadKey, message: bytes) -> bytes:
-    """By the operator who acts, or by the key of a ledger without operators."""
-    return key.sign_head(message) if isinstance(key, Acting) else key.sign(message)
-
-
-def head_is_signed(
-    public_key: bytes, ledger: str, enrolment: Enrolment | None, message: bytes, signature: bytes
-) -> bool:
-    """Whether a head was signed by the ledger's key, or by an operator whom that key enrolled."""
-    if enrolment is None:
-        return is_signed(public_key, message, signature)
-    by = Signature(enrolment.key, HEADS, HASHES[0], signature)
-    return enrolment.holds(ledger, public_key) and by.holds(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,6 +347,30 @@ class Roll:
             return not is_signed(self.public_key, message, raw)
         key = known.get(str(event.get("operator")))
         return key is None or not _holds(key, ACTS, message, signature)
+
+
+def head_holds(head: Mapping[str, Any]) -> bool:
+    """Whether a head, as a card has it, was signed by its ledger's key or by an operator of that key."""
+    try:
+        if "act" not in head and "enrolment" not in head:
+            message = head_message(
+                str(head["ledger"]), "public", int(head["sequence"]), str(head["hash"])
+            )
+            return is_signed_hex(str(head["public_key"]), message, str(head["signature"]))
+        act, enrolment = head["act"], head["enrolment"]
+        event = json.loads(act["event"])
+        roll = Roll(str(head["ledger"]), unhex(str(head["public_key"])))
+        roll.take(enrolment["event"], enrolment["previous"])
+        return (
+            link_hash(act["event"].encode(), act["previous"]) == head["hash"]
+            and (event["log"], event["sequence"]) == ("public", head["sequence"])
+            and json.loads(enrolment["event"])["signature"] == head["signature"]
+            and event["kind"] not in (*OWNER_KINDS, "init")
+            and event["operator"] in roll.enrolled
+            and roll.fault(act["event"], act["previous"]) is None
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return False
 
 
 def decimal_of(text: object) -> Decimal:
