@@ -235,32 +235,31 @@ def fix_noise():
 def run_release(case, folder, out, engine):
     from contextlib import nullcontext
 
-    from adumbra import workflow
-    from adumbra.engine.local import LocalEngine
+    import adumbra as ad
+
+    release, schema_of = ad.release, ad.Schema  # the first of them loads the package, as for anybody
     from adumbra.mechanisms.methods import method_named
-    from adumbra.privacy.ledger import Population, memory_ledger
-    from adumbra.relations import Neighbours, Unit
-    from adumbra.schema.schema import Schema
+    from adumbra.privacy.ledger import memory_ledger
 
     names = [f"x{j}" for j in range(case.columns)]
-    schema = Schema.numeric(case.columns, -1.0, 1.0, names=names)
-    schema = schema if case.format == "parquet" else Schema.parse(
+    schema = schema_of.numeric(case.columns, -1.0, 1.0, names=names)
+    schema = schema if case.format == "parquet" else schema_of.parse(
         schema.to_toml().replace("[table]", "[table]\nheader = true", 1))  # fmt: skip
     ledger = memory_ledger()
-    ledger.register(Population("people", Unit.ROW, Neighbours.REPLACE_ONE, 100.0, 1e-3))
+    ledger.register(ad.Population("people", ad.Unit.ROW, ad.Neighbours.REPLACE_ONE, 100.0, 1e-3))
     if engine == "dask":
         from adumbra.engine.cluster import local_engine
 
         running = local_engine(2, threads=1, parts=Path(out).parent)
     else:
-        running = nullcontext(LocalEngine())
+        running = nullcontext(ad.LocalEngine())
     sums = hashlib.sha256()
     with running as where:
         if case.axis == "cluster":
             fix_noise()
             note_sums(where, sums)
         started = cpu_so_far()
-        workflow.release(folder, method_named(case.method).config(**case.config), schema=schema,
+        release(folder, method_named(case.method).config(**case.config), schema=schema,
                          ledger=ledger, population="people", out=out, engine=where)  # fmt: skip
     return started, sums.hexdigest()
 

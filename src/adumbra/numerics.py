@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ Ints = NDArray[np.int64]
 ROW_BITS = 15  # b: bounded rows are integers in units of 2^-15 of their norm bound
 MATRIX_BITS = 20  # q: public matrices are integers in units of 2^-20
 EXACT = 2**53  # integers below this are exact in float64, and so are their sums in any order
+_SMALLEST = 1023  # 2^-1022 is the smallest normal float
 _CACHED_VALUES = 2**15  # that go through several steps before the next ones do
 NOISE_BLOCK = 4096  # rows that share one noise key, by global row number; a constant of the format
 
@@ -42,9 +44,14 @@ class Lattice:
         """The distance of two neighbouring values."""
         return math.ldexp(1.0, self.exponent)
 
-    def to_float(self) -> Array:
+    def to_float(self, order: Literal["K", "F"] = "K") -> Array:
         """The value as float64: exact while |units| < 2^53, which holds for whatever `noise` returns."""
-        return np.ldexp(self.units.astype(np.float64), self.exponent)
+        values = self.units.astype(np.float64, order=order)
+        if abs(self.exponent) < _SMALLEST:  # the grid is a float: a product is rounded as `ldexp` rounds
+            values *= self.grid
+        else:
+            np.ldexp(values, self.exponent, out=values)
+        return values
 
 
 def coarsen(value: Lattice, exponent: int) -> Lattice:
@@ -78,11 +85,15 @@ def row_squares(x: Array) -> Array:
     BLAS choose their order by these), so every step is element-wise over the rows.
     """
     total = np.zeros(len(x))
-    square = np.empty(len(x))
-    for column in x.T:
-        np.multiply(column, column, out=square)
-        total += square
+    for few in few_columns(*x.shape):
+        add_squares(total, x[:, few])
     return total
+
+
+def add_squares(total: Array, x: Array) -> None:
+    """Add the squares of further columns to the total of each row, one column after the other."""
+    for column in np.square(x).T:
+        total += column
 
 
 def round_up(x: float) -> float:

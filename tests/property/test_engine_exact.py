@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
@@ -156,3 +157,11 @@ def test_blocks_must_hold_whole_noise_blocks(rows):
 def test_threads_must_be_positive():
     with pytest.raises(InvalidInput, match="threads=-1: must be at least 1"):
         LocalEngine(threads=-1)
+
+
+def test_files_are_decoded_by_as_many_threads_as_rows_are_worked_on_by():
+    before, seen = pa.cpu_count(), []
+    engine = LocalEngine(threads=before + 3, progress=lambda *_: seen.append(pa.cpu_count()))
+    engine.fold(open_source(table(), SCHEMA), prepare, RowSum(width=WIDTH), stage="mean")
+    assert seen[-1] == before + 3
+    assert pa.cpu_count() == before

@@ -28,6 +28,16 @@ def test_a_lattice_value_is_exact():
     assert value.grid == 2.0**-10
 
 
+@pytest.mark.parametrize("exponent", [-1100, -1074, -1060, -1023, -1022, -60, 0, 900, 1022, 1023, 1100])
+def test_floats_of_any_grid_are_the_nearest(exponent):
+    units = np.array([[0, 1, -1, 3], [2**53 - 1, 1 - 2**53, 5, 2**40 + 1]])
+    with np.errstate(over="ignore", under="ignore"):
+        expected = np.ldexp(units.astype(np.float64), exponent)
+        found = Lattice(units, exponent).to_float(order="F")
+    assert np.array_equal(found, expected)
+    assert found.flags.f_contiguous
+
+
 @pytest.mark.parametrize("shift", [1, 2, 7, 40, 62, 63, 64, 65])
 def test_coarsen_rounds_to_nearest_with_halves_up(shift):
     rng = np.random.default_rng(shift)

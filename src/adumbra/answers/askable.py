@@ -3,18 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from adumbra.answers.asking import Answers, ask
 from adumbra.answers.conditions import Where, read_where
 from adumbra.answers.estimate import Answer, Asked, Estimate
-from adumbra.answers.others import distance, read_others
-from adumbra.answers.reading import MARGINALS, read_histograms
-from adumbra.answers.reading_moments import CAPS, SUMS, read_capped, read_moments
 from adumbra.attestation.sshsig import PublicKey
 from adumbra.attestation.trust import Trust
 from adumbra.errors import require
 from adumbra.release import artifact
 from adumbra.release.artifact import Release
+
+if TYPE_CHECKING:
+    from adumbra.answers.asking import Answers
+
+# What answers is loaded with the first question: most releases are made or read, and never asked.
 
 
 class Asking:
@@ -29,7 +31,7 @@ class Asking:
 
     __slots__ = ()
 
-    def _answers(self) -> Answers:
+    def _answers(self) -> "Answers":
         raise NotImplementedError
 
     def mean(
@@ -101,10 +103,14 @@ class Asking:
 
     def distance(self, left: int, right: int, *, level: float = 0.95) -> Estimate:
         """The squared distance of two rows of a projected release, by their numbers from 0."""
+        from adumbra.answers.others import distance  # noqa: PLC0415
+
         return distance(self._answers(), left, right, Asked(level=level))
 
     def ask(self, question: str, *, level: float = 0.95, population: bool = False) -> Answer:
         """The answer to a question in words, as the command line takes it: ``"mean age"``."""
+        from adumbra.answers.asking import ask  # noqa: PLC0415
+
         return ask(self._answers(), question, Asked(level=level, population=population))
 
 
@@ -112,9 +118,9 @@ class Asking:
 class AskableRelease(Asking, Release):
     """A `Release` that answers questions: `mean`, `share`, `count`, `quantile`, `regress`, ..."""
 
-    _read: dict[str, Answers] = field(default_factory=dict, init=False)
+    _read: dict[str, "Answers"] = field(default_factory=dict, init=False)
 
-    def _answers(self) -> Answers:
+    def _answers(self) -> "Answers":
         """What answers, read once: sums of products where the release has them, else histograms."""
         if "answers" not in self._read:
             self._read["answers"] = read_answers([self])
@@ -129,15 +135,19 @@ class CombinedReleases(Asking):
     def __init__(self, releases: Sequence[Release]) -> None:
         self.releases, self._read = tuple(releases), read_answers(releases)
 
-    def _answers(self) -> Answers:
+    def _answers(self) -> "Answers":
         return self._read
 
     def __repr__(self) -> str:
         return f"CombinedReleases({len(self.releases)} of the same rows)"
 
 
-def read_answers(releases: Sequence[Release]) -> Answers:
+def read_answers(releases: Sequence[Release]) -> "Answers":
     """What answers from releases of one kind."""
+    from adumbra.answers.others import read_others  # noqa: PLC0415
+    from adumbra.answers.reading import MARGINALS, read_histograms  # noqa: PLC0415
+    from adumbra.answers.reading_moments import CAPS, SUMS, read_capped, read_moments  # noqa: PLC0415
+
     kinds = {(SUMS in release.arrays, CAPS in release.card["facts"]) for release in releases}
     require(
         len(kinds) == 1,

@@ -1,5 +1,6 @@
 """The `adumbra` command: a thin layer over `workflow`; every heavy import waits for its command."""
 
+import gc
 import signal
 import sys
 from functools import cache
@@ -91,11 +92,15 @@ ledger_commands.app.command("grants")(operator_commands.grants)
 app.add_typer(ledger_commands.app, name="ledger")
 
 
+RARELY = 50_000  # new objects between two searches for garbage: imports make none, and each takes long
+
+
 def main() -> NoReturn:
     """Run a command; an error of ours is one line (or one line per fault) on stderr and its exit code.
 
     Anything else is reported by its type: the text of a foreign exception may hold a private value.
     """
+    gc.set_threshold(RARELY)
     signal.signal(signal.SIGTERM, _terminate)
     try:
         command()()

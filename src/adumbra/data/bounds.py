@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from adumbra.errors import InvalidInput, require
 from adumbra.matrices import ProjectionMatrix
-from adumbra.numerics import EXACT, ROW_BITS, Array, Ints, Lattice, row_squares
+from adumbra.numerics import (
+    EXACT,
+    ROW_BITS,
+    Array,
+    Ints,
+    Lattice,
+    add_squares,
+    few_columns,
+    row_squares,
+)
 
 CLIP_BITS = 22  # a clipped projected row is held in units of about radius * 2^-22
 FEW = 8  # up to one row in so many is taken out and checked apart; with more, all rows are checked
@@ -53,8 +62,8 @@ def bound_rows(x: Array, norm: float, *, labels: Ints | None = None, owned: bool
     """
     require(math.isfinite(norm) and norm > 0, f"norm={norm}: must be finite and above 0")
     place = x if owned and x.flags.f_contiguous else np.empty(x.shape, order="F")
-    scaled = np.multiply(x, 2.0**ROW_BITS / norm, out=place)
-    units = _into_ball(scaled, 4**ROW_BITS)
+    scaled, square = _scaled(x, 2.0**ROW_BITS / norm, place)
+    units = _into_ball(scaled, square, 4**ROW_BITS)
     return BoundedRows(units=units, norm=norm, labels=labels)
 
 
@@ -121,19 +130,27 @@ def clip_projected(exact: Array, exponent: int, radius: float) -> Lattice:
     require(math.isfinite(radius) and radius > 0, f"radius={radius}: must be finite and above 0")
     out = math.frexp(radius)[1] - CLIP_BITS
     limit = math.floor(Fraction(radius) ** 2 / Fraction(4) ** out)
-    scaled = np.multiply(exact, 2.0 ** (exponent - out), out=np.empty(exact.shape, order="F"))
-    units = _into_ball(scaled, limit)
+    scaled, square = _scaled(exact, 2.0 ** (exponent - out), np.empty(exact.shape, order="F"))
+    units = _into_ball(scaled, square, limit)
     return Lattice(units.astype(np.int64, order="C"), out)  # row by row, as noise goes through it
 
 
-def _into_ball(y: Array, limit: int) -> Array:
+def _scaled(x: Array, factor: float, place: Array) -> tuple[Array, Array]:
+    """Rows times a factor, written to `place`, and `row_squares` of them while they are in the cache."""
+    square = np.zeros(len(x))
+    for few in few_columns(*x.shape):
+        add_squares(square, np.multiply(x[:, few], factor, out=place[:, few]))
+    return place, square
+
+
+def _into_ball(y: Array, square: Array, limit: int) -> Array:
     """The nearest integers to y, shortened where needed so that sum z^2 <= limit holds in every row.
 
-    Overwrites y. What happens to a row depends on that row alone: also whether it may be shortened.
-    Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about |y| sqrt(1/3), so without the
-    hair half of the clipped rows would break the check and be shrunk a second time.
+    Overwrites y; `square` is its `row_squares`. What happens to a row depends on that row alone: also
+    whether it may be shortened. Rows are aimed a hair inside the sphere: rounding moves |y|^2 by about
+    |y| sqrt(1/3), so without the hair half of the clipped rows would break the check and be shrunk a
+    second time.
     """
-    square = row_squares(y)
     radius = math.sqrt(limit)
     safe = max(radius - math.sqrt(y.shape[1]) / 2.0 - 1.0, 0.0)  # |rint(y)| <= |y| + sqrt(d)/2
     near = ~(square <= safe * safe)  # not `>`: NaN and overflow are near too

@@ -1,6 +1,5 @@
 """Private rows in their public layout: numbers scaled by their bounds, categories one-hot."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +7,7 @@ import numpy as np
 from adumbra.data.sources import Batch
 from adumbra.errors import require
 from adumbra.numerics import Array, Ints
-from adumbra.schema.layout import Layout, scale_number, scale_numbers
-from adumbra.schema.schema import Column
+from adumbra.schema.layout import Layout, scale_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +20,13 @@ class Encoder(Layout):
         if values.strides[0] > values.strides[1]:
             values = np.asfortranarray(values)
         encoded: Array = np.empty((len(values), self.width), order="F")
-        for own, places, starts in self._runs():
-            scale_numbers(own, values[:, places], encoded[:, starts], centred=self.centred)
+        for run in self.runs:
+            run.scale(values[:, run.places], encoded[:, run.starts])
         for column, place, start in zip(self.features, self.places, self.starts, strict=True):
             if not column.is_numeric:
                 for level in range(column.levels):
                     np.equal(values[:, place], level, out=encoded[:, start + level], casting="unsafe")
         return encoded
-
-    def _runs(self) -> Iterator[tuple[Sequence[Column], slice, slice]]:
-        """Neighbours that are numbers: their columns, where they stand in a batch, and where encoded."""
-        first, features, places = 0, self.features, self.places
-        for at in range(1, len(features) + 1):
-            is_next = at < len(features) and places[at] == places[at - 1] + 1
-            if is_next and features[at].is_numeric == features[at - 1].is_numeric:
-                continue
-            if features[first].is_numeric:
-                place, start = places[first], self.starts[first]
-                yield (
-                    features[first:at],
-                    slice(place, place + at - first),
-                    slice(start, start + at - first),
-                )
-            first = at
 
     def labels(self, batch: Batch) -> Ints:
         """Class codes 0 ... label_levels - 1 of each row."""

@@ -10,12 +10,14 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import groupby
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar, cast
 
 import numpy as np
+import pyarrow as pa
 from threadpoolctl import ThreadpoolController
 
 from adumbra.data.sources import Batch, Part, SetBatch, Source, join_sets, parts
@@ -186,7 +188,7 @@ class LocalEngine:
 
         keep_blocks()
         limited = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
-        with limited, ThreadPoolExecutor(self.threads) as pool:
+        with limited, decoding(self.threads), ThreadPoolExecutor(self.threads) as pool:
             try:
                 for group in grouped(parts(source, rows), self.rows_per_block or BLOCK_ROWS):
                     size = sum(part.nbytes for part in group)
@@ -199,6 +201,20 @@ class LocalEngine:
             finally:
                 for _, _, future in waiting:
                     future.cancel()
+
+
+@contextmanager
+def decoding(threads: int) -> Iterator[None]:
+    """Let Arrow decode files by as many threads: of itself it asks OMP_NUM_THREADS, or takes all cores.
+
+    Workers that wait for one thread of a reader leave a core idle.
+    """
+    before = pa.cpu_count()
+    pa.set_cpu_count(threads)
+    try:
+        yield
+    finally:
+        pa.set_cpu_count(before)
 
 
 @cache

@@ -6,15 +6,51 @@ category  one column per level, 0 or 1                            one 1 in each 
 label     apart: class codes, or a numeric target in [-1, 1]
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adumbra.errors import require
 from adumbra.numerics import Array, few_columns, fraction_upper, sqrt_upper
 from adumbra.schema.schema import Column, Kind, Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberRun:
+    """Neighbouring columns of numbers, which are scaled together: a call per column costs as much."""
+
+    columns: tuple[Column, ...]
+    places: slice  # in the schema
+    starts: slice  # among encoded columns
+    centred: bool
+    lower: Array = field(init=False, repr=False)
+    widths: Array = field(init=False, repr=False)
+    is_even: NDArray[np.bool_] = field(init=False, repr=False)  # scaled by a division alone
+
+    def __post_init__(self) -> None:
+        lower, upper = np.array([column.limits for column in self.columns]).T
+        derived = {"lower": lower, "widths": upper - lower}
+        derived["is_even"] = (lower == -upper) & self.centred
+        for attribute, value in derived.items():
+            object.__setattr__(self, attribute, value)
+
+    def scale(self, values: Array, out: Array) -> None:
+        """`scale_number` of all, a few at a time."""
+        for few in few_columns(*values.shape):
+            even = int(np.count_nonzero(self.is_even[few]))
+            if even == few.stop - few.start:
+                np.divide(values[:, few], self.widths[few], out=out[:, few])
+            elif even:
+                for at in range(few.start, few.stop):
+                    scale_number(self.columns[at], values[:, at], out[:, at], centred=self.centred)
+            else:
+                np.subtract(values[:, few], self.lower[few], out=out[:, few])
+                out[:, few] /= self.widths[few]
+                if self.centred:
+                    out[:, few] -= 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +65,7 @@ class Layout:
     names: tuple[str, ...] = field(init=False, repr=False)  # of the encoded columns
     numeric: tuple[int, ...] = field(init=False, repr=False)  # encoded columns that hold numbers
     groups: tuple[slice, ...] = field(init=False, repr=False)  # encoded columns of each one-hot group
+    runs: tuple[NumberRun, ...] = field(init=False, repr=False, compare=False)  # of numbers
 
     def __post_init__(self) -> None:
         self.schema.require_closed()
@@ -59,6 +96,20 @@ class Layout:
         derived |= {"numeric": tuple(numeric), "groups": tuple(groups)}
         for attribute, value in derived.items():
             object.__setattr__(self, attribute, value)
+        object.__setattr__(self, "runs", tuple(self._runs()))
+
+    def _runs(self) -> Iterator[NumberRun]:
+        """Features that are numbers and neighbours in the schema."""
+        first, features, places = 0, self.features, self.places
+        for at in range(1, len(features) + 1):
+            is_next = at < len(features) and places[at] == places[at - 1] + 1
+            if is_next and features[at].is_numeric == features[at - 1].is_numeric:
+                continue
+            if features[first].is_numeric:
+                begins = places[first], self.starts[first]
+                own, encoded = (slice(one, one + at - first) for one in begins)
+                yield NumberRun(features[first:at], own, encoded, self.centred)
+            first = at
 
     @property
     def width(self) -> int:
@@ -112,25 +163,6 @@ def scale_number(column: Column, values: Array, out: Array, *, centred: bool) ->
     np.divide(out, upper - lower, out=out)
     if centred:
         np.subtract(out, 0.5, out=out)
-
-
-def scale_numbers(columns: Sequence[Column], values: Array, out: Array, *, centred: bool) -> None:
-    """`scale_number` of neighbouring columns, a few at a time: a call per column costs as much."""
-    lower, upper = np.array([column.limits for column in columns]).T
-    is_even = centred & (lower == -upper)
-    for few in few_columns(len(values), len(columns)):
-        some = np.unique(is_even[few])
-        if len(some) > 1:
-            for at in range(few.start, few.stop):
-                scale_number(columns[at], values[:, at], out[:, at], centred=centred)
-            continue
-        if some[0]:
-            np.divide(values[:, few], upper[few] - lower[few], out=out[:, few])
-            continue
-        np.subtract(values[:, few], lower[few], out=out[:, few])
-        out[:, few] /= upper[few] - lower[few]
-        if centred:
-            out[:, few] -= 0.5
 
 
 def unscale_number(column: Column, encoded: Array, *, centred: bool) -> Array:

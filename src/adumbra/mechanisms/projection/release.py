@@ -77,8 +77,7 @@ def released_rows(
 
 def record_batch(noisy: Lattice, label: pa.Array | None, schema: pa.Schema) -> pa.RecordBatch:
     """A noisy block as it is written, and its label where that leaves."""
-    values = noisy.units.astype(np.float64, order="F")  # column by column, as it is written
-    np.ldexp(values, noisy.exponent, out=values)
+    values = noisy.to_float(order="F")  # column by column, as it is written
     columns = [plain_array(values[:, j]) for j in range(values.shape[1])]
     return pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
 
