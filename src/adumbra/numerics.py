@@ -75,7 +75,8 @@ def coarsen(value: Lattice, exponent: int) -> Lattice:
 def few_columns(rows: int, columns: int) -> Iterator[slice]:
     """The columns of a block, a few at a time: what several steps make of them stays in the cache."""
     step = max(1, _CACHED_VALUES // max(rows, 1))
-    return (slice(first, min(first + step, columns)) for first in range(0, columns, step))
+    for first in range(0, columns, step):
+        yield slice(first, min(first + step, columns))
 
 
 def row_squares(x: Array) -> Array:

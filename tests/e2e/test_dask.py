@@ -35,7 +35,7 @@ from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, ClusterFailed, InvalidInput, NoiseKeyReused, Unsupported
 from adumbra.numerics import NOISE_BLOCK
-from adumbra.privacy.handover import KeyedRows
+from adumbra.privacy.grant import KeyedRows
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit

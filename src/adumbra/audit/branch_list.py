@@ -57,8 +57,8 @@ LISTED: dict[str, tuple[str, ...]] = {
         "mechanisms.ron_gauss.sums:_first_pass: size > KEPT_BYTES [yes]",
     ),
     "keys of a worker's own blocks, the same noise (tests/unit/privacy/test_handover.py)": (
-        "privacy.handover:HandedKeys.key: found is None [no]",
-        "privacy.handover:KeyedRows.accept: not own [no]",
+        "privacy.grant:HandedKeys.key: found is None [no]",
+        "privacy.grant:KeyedRows.accept: not own [no]",
     ),
     # -- tiers of the sampler: each gives the same number for the same bits
     "tables are kept; what computes them is compared (tests/unit/privacy/test_noise_tables.py)": (

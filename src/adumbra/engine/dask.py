@@ -29,7 +29,7 @@ from adumbra.engine.local import BatchT, Progress, require_blocks, silent, summe
 from adumbra.engine.orders import PROBE, Answer, Order, RowsOrder, SumOrder, added, running_code
 from adumbra.errors import ClusterFailed, Unsupported, require
 from adumbra.numerics import NOISE_BLOCK, Lattice
-from adumbra.privacy.handover import KeyedRows
+from adumbra.privacy.grant import KeyedRows
 from adumbra.statistics.base import Statistic
 
 ORDERS = 4  # for each worker in a pass: a slow one takes fewer, and what is lost with one is small

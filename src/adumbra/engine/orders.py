@@ -33,7 +33,7 @@ from adumbra.data.sources import Batch, Source
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import AdumbraError, ClusterFailed, InvalidInput, NoiseKeyReused, system_fault
 from adumbra.numerics import Ints
-from adumbra.privacy.handover import HandedKeys
+from adumbra.privacy.grant import HandedKeys
 from adumbra.statistics.base import Statistic
 from adumbra.version import package_digest
 

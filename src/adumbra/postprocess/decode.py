@@ -23,7 +23,8 @@ BLOCK_ROWS = 4096  # ... or so many rows, if they are wider
 def block_sizes(rows: int, width: int) -> Iterator[int]:
     """Synthetic rows in blocks of a public size: memory does not grow with the number of rows."""
     step = max(BLOCK_ROWS, BLOCK_VALUES // max(width, 1))
-    return (min(step, rows - start) for start in range(0, rows, step))
+    for start in range(0, rows, step):
+        yield min(step, rows - start)
 
 
 def decode_rows(

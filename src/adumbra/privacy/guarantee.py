@@ -113,6 +113,20 @@ class PrivacyGuarantee:
             delta=max(self.delta, other.delta),
         )
 
+    def checked(self) -> "PrivacyGuarantee":
+        """The same, made anew: a forged object (negative, NaN, ...) is refused."""
+        return PrivacyGuarantee.from_dict(self.to_dict())
+
+    def quoted(self) -> dict[str, object]:
+        """As a card quotes it: fields, epsilon at the quoted delta, and in one line."""
+        epsilon = self.epsilon_at(self.delta)
+        return {
+            "variant": "pure" if self.is_pure else "gaussian",
+            "value": self.to_dict(),
+            "quoted": {"epsilon": epsilon, "delta": self.delta},
+            "sentence": self.sentence_at(epsilon),
+        }
+
     def sentence(self) -> str:
         """The guarantee in one line; figures are rounded up."""
         return self.sentence_at(self.epsilon_at(self.delta))

@@ -75,13 +75,7 @@ def build_card(  # noqa: PLR0913 - one keyword per section; a config object woul
     card = {
         "format": FORMAT,
         "about": {"title": f"Private release by {method}", "date": _today(), **named, **about},
-        "guarantee": {
-            "variant": "pure" if guarantee.is_pure else "gaussian",
-            "value": guarantee.to_dict(),
-            "quoted": {"epsilon": guarantee.epsilon_at(guarantee.delta), "delta": guarantee.delta},
-            "sentence": guarantee.sentence(),
-            "attacker": attacker,
-        },
+        "guarantee": {**guarantee.quoted(), "attacker": attacker},
         "unit": {
             "unit": guarantee.unit,
             "neighbours": str(guarantee.neighbours),

@@ -66,6 +66,8 @@ class Layout:
     numeric: tuple[int, ...] = field(init=False, repr=False)  # encoded columns that hold numbers
     groups: tuple[slice, ...] = field(init=False, repr=False)  # encoded columns of each one-hot group
     runs: tuple[NumberRun, ...] = field(init=False, repr=False, compare=False)  # of numbers
+    width: int = field(init=False, repr=False)  # encoded columns
+    label: Column | None = field(init=False, repr=False)  # the label's declaration
 
     def __post_init__(self) -> None:
         self.schema.require_closed()
@@ -87,13 +89,15 @@ class Layout:
             else:
                 groups.append(slice(len(names), len(names) + column.levels))
                 names += [f"{column.name}={level}" for level in column.level_names]
-        derived = {
+        derived: dict[str, object] = {
             "features": features,
             "places": places,
             "starts": tuple(starts),
             "names": tuple(names),
         }
-        derived |= {"numeric": tuple(numeric), "groups": tuple(groups)}
+        derived |= {"numeric": tuple(numeric), "groups": tuple(groups), "width": len(names)}
+        index = self.schema.label_index
+        derived["label"] = None if index is None else self.schema.columns[index]
         for attribute, value in derived.items():
             object.__setattr__(self, attribute, value)
         object.__setattr__(self, "runs", tuple(self._runs()))
@@ -111,11 +115,6 @@ class Layout:
                 yield NumberRun(features[first:at], own, encoded, self.centred)
             first = at
 
-    @property
-    def width(self) -> int:
-        """Encoded columns."""
-        return len(self.names)
-
     def norm_upper(self) -> float:
         """A bound of every encoded row's L2 norm: sqrt(p1/4 + p2) if centred, else sqrt(p1 + p2).
 
@@ -123,12 +122,6 @@ class Layout:
         """
         square = Fraction(len(self.numeric), 4 if self.centred else 1) + len(self.groups)
         return sqrt_upper(fraction_upper(square))
-
-    @property
-    def label(self) -> Column | None:
-        """The label's declaration."""
-        index = self.schema.label_index
-        return None if index is None else self.schema.columns[index]
 
     @property
     def label_levels(self) -> int:

@@ -9,7 +9,7 @@ Proof       histograms.proof.md, of `cell_rows`, `Histograms` and `histogram_sen
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -155,17 +155,14 @@ class Histograms:
 
     cells: tuple[int, ...]
     exponent: int = 0
+    size: int = field(init=False)  # cells of all columns
 
     def __post_init__(self) -> None:
         require(
             bool(self.cells) and min(self.cells) >= 1,
             f"cells={self.cells}: every column needs a cell",
         )
-
-    @property
-    def size(self) -> int:
-        """Cells of all columns."""
-        return sum(self.cells)
+        object.__setattr__(self, "size", sum(self.cells))
 
     def zero(self) -> Ints:
         """No rows."""

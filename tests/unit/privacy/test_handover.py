@@ -8,8 +8,7 @@ import pytest
 
 from adumbra.errors import InvalidInput, NoiseKeyReused
 from adumbra.numerics import Lattice
-from adumbra.privacy.grant import Grant
-from adumbra.privacy.handover import HandedKeys, KeyedRows
+from adumbra.privacy.grant import Grant, HandedKeys, KeyedRows
 from adumbra.privacy.noise import add_gaussian
 from adumbra.privacy.recorded_noise import NoiseRecord, fixed_grant, recording_grant
 from support.noise import GUARANTEE

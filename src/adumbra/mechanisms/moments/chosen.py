@@ -24,14 +24,13 @@ import numpy as np
 from adumbra.errors import require
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_gaussian, calibrate_laplace
 from adumbra.numerics import Array, Ints, Lattice, coarsen, sqrt_upper
-from adumbra.postprocess.moments.design import Chosen, Design
+from adumbra.postprocess.moments.design import Chosen
 from adumbra.postprocess.moments.goal import Clique, Working, next_batch
 from adumbra.privacy.conversion import gumbel_epsilon0, gumbel_scale, split_epsilon, split_mu
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.privacy.selection import exponential_choice
 from adumbra.relations import Reach
-from adumbra.schema.schema import Schema
 from adumbra.statistics.base import reach_sensitivity
 from adumbra.statistics.joint_tables import table_sensitivity
 
@@ -176,16 +175,6 @@ def read_released(arrays: Mapping[str, Array], sizes: tuple[int, ...]) -> Turned
         batches[number].append((clique, table))
         start += cells
     return Turned(batches)
-
-
-def measured_names(decided: Design, schema: Schema, arrays: Mapping[str, Array]) -> dict[str, object]:
-    """The columns of every measured table, for the card."""
-    if CHOSEN not in arrays:
-        return {}
-    names = [feature.name for feature in decided.columns]
-    names += [schema.columns[decided.label].name] if decided.label is not None else []
-    lines = arrays[CHOSEN][:, 1:].astype(np.int64).tolist()
-    return {"measured_tables": [[names[j] for j in line if j >= 0] for line in lines]}
 
 
 def take_turns(turns: Turns, working: Working) -> tuple[Working, Turned]:

@@ -35,7 +35,6 @@ from adumbra.mechanisms.moments.chosen import (
     Turned,
     Turns,
     candidates,
-    measured_names,
     read_released,
     take_turns,
 )
@@ -58,7 +57,7 @@ from adumbra.mechanisms.moments.rows import (
 )
 from adumbra.mechanisms.sizes import HELD, KEPT
 from adumbra.numerics import Array, Lattice, coarsen
-from adumbra.postprocess.moments.design import Centre, Fineness
+from adumbra.postprocess.moments.design import Centre, Design, Fineness
 from adumbra.postprocess.moments.laws import (
     Marginals,
     Noisy,
@@ -81,6 +80,7 @@ from adumbra.postprocess.pictures import Pictures
 from adumbra.postprocess.rules import Shift
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.noise import add_gaussian, add_laplace
+from adumbra.schema.schema import Schema
 from adumbra.statistics.base import Statistic
 from adumbra.statistics.histograms import CellRows, Histograms
 from adumbra.statistics.joint_tables import CodeRows, JointTables
@@ -149,6 +149,16 @@ def draw(settled: Settled[MomentsConfig, Parts], source: Source, engine: Engine,
     facts |= {"sample_seed": config.sample_seed} | measured_names(decided, settled.schema, arrays)
     draft = Draft(arrays=arrays, noise=scales.entries(), facts=facts | decided.facts())
     return _with_rows(draft, model, rows_to_draw(config, settled.schema.rows), config.sample_seed)
+
+
+def measured_names(decided: Design, schema: Schema, arrays: Mapping[str, Array]) -> dict[str, object]:
+    """The columns of every measured table, for the card."""
+    if CHOSEN not in arrays:
+        return {}
+    names = [feature.name for feature in decided.columns]
+    names += [schema.columns[decided.label].name] if decided.label is not None else []
+    lines = arrays[CHOSEN][:, 1:].astype(np.int64).tolist()
+    return {"measured_tables": [[names[j] for j in line if j >= 0] for line in lines]}
 
 
 def _with_rows(draft: Draft, model: MomentsModel, rows: int, seed: int) -> Draft:

@@ -29,8 +29,7 @@ from adumbra.mechanisms.projection.rows import CLIPPED_BITS, EXACT_EXPONENT, ROU
 from adumbra.numerics import Array, Lattice, coarsen, sqrt_upper
 from adumbra.postprocess.decode import decode_rows
 from adumbra.postprocess.subspace import Subspace, shrinkage
-from adumbra.privacy.grant import Grant
-from adumbra.privacy.handover import KeyedRows, Keys
+from adumbra.privacy.grant import Grant, KeyedRows, Keys
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.statistics.box_moments import ONE, BoxShape, box_rows
 from adumbra.statistics.box_projection_sensitivity import box_projection_sensitivity

@@ -28,8 +28,7 @@ from adumbra.mechanisms.projection.rows import AnyBatch, RowSpace, column_names,
 from adumbra.numerics import Lattice
 from adumbra.postprocess.decode import arrow_type, column_array
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
-from adumbra.privacy.grant import NoiseKey
-from adumbra.privacy.handover import Keys
+from adumbra.privacy.grant import Keys, NoiseKey
 from adumbra.privacy.noise import add_laplace
 from adumbra.relations import Unit
 from adumbra.schema.schema import Column, Schema

@@ -51,8 +51,7 @@ from adumbra.mechanisms.projection.rows import (
 from adumbra.numerics import Array, Ints, Lattice, coarsen
 from adumbra.postprocess.decode import plain_array
 from adumbra.postprocess.pictures import Curve, Pictures
-from adumbra.privacy.grant import Grant
-from adumbra.privacy.handover import KeyedRows, Keys
+from adumbra.privacy.grant import Grant, KeyedRows, Keys
 from adumbra.privacy.noise import add_gaussian, add_laplace
 from adumbra.release.formats import TableStream
 

@@ -236,7 +236,7 @@ def unlike(one: Unit, other: Unit) -> str:
 def prices(accounts: Sequence[Account], guarantee: PrivacyGuarantee) -> list[int]:
     """What each account would pay; a guarantee that does not fit is refused with the reason."""
     people = accounts[0].population
-    PrivacyGuarantee.from_dict(guarantee.to_dict())  # a forged object (negative, NaN, ...) stops here
+    guarantee.checked()
     if (guarantee.unit, guarantee.neighbours) != (people.unit, people.neighbours):
         raise Unsupported(
             f"guarantee={guarantee.unit}/{guarantee.neighbours}: population {people.name} is registered "
