@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adumbra.data.drafting import draft_schema
 from adumbra.data.opening import compare, describe, fields_by, open_source
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import Neighbours
 from adumbra.schema.schema import FORMAT, Schema
-from adumbra.schema.writing import draft_schema
 from support.data import MIXED, table
 
 NAMES = [column.name for column in MIXED]

@@ -242,6 +242,11 @@ class Roll:
         self.threshold: Decimal | None = None
         self.has_operators = False  # for ever, once one was enrolled
 
+    @classmethod
+    def begun(cls, ledger: str, public_key: str) -> Self:
+        """Of a ledger in which nobody is enrolled yet, by its public key in hex."""
+        return cls(ledger, unhex(public_key))
+
     def take(self, body: str, previous: str) -> None:
         """An act of the ledger's own key; raises ValueError if it is not one."""
         event = json.loads(body)
@@ -359,7 +364,7 @@ def head_holds(head: Mapping[str, Any]) -> bool:
             return is_signed_hex(str(head["public_key"]), message, str(head["signature"]))
         act, enrolment = head["act"], head["enrolment"]
         event = json.loads(act["event"])
-        roll = Roll(str(head["ledger"]), unhex(str(head["public_key"])))
+        roll = Roll.begun(str(head["ledger"]), str(head["public_key"]))
         roll.take(enrolment["event"], enrolment["previous"])
         return (
             link_hash(act["event"].encode(), act["previous"]) == head["hash"]
@@ -382,14 +387,3 @@ def decimal_of(text: object) -> Decimal:
     if not found.is_finite():
         raise ValueError("number")
     return found
-
-
-def rights_of(words: object) -> list[str]:
-    """Rights in their order, each once."""
-    given = [str(one) for one in words] if isinstance(words, list | tuple) else [str(words)]
-    unknown = [one for one in given if one not in RIGHTS]
-    require(
-        bool(given) and not unknown,
-        f"rights={', '.join(unknown) or 'none'}: choose among {', '.join(RIGHTS)}",
-    )
-    return [one for one in RIGHTS if one in given]

@@ -41,10 +41,10 @@ def draft(  # noqa: PLR0913 - one argument per flag
     """
     from adumbra.cli.options import warn_of_values
     from adumbra.data.csv_header import likely_delimiter
+    from adumbra.data.drafting import draft_schema
     from adumbra.data.opening import describe, find_files, is_csv
     from adumbra.schema.codebook import read_codebook
     from adumbra.schema.todo import to_do
-    from adumbra.schema.writing import draft_schema
 
     if out is not None:
         require_new_file("out", out, force=force)
@@ -207,7 +207,7 @@ def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
 def _warn_of_patterns(declared: "Schema", data: str) -> None:
     """Warn, on stderr, of patterns that take more than they seem to; names must be public for it."""
     from adumbra.data.opening import fields_by, is_csv
-    from adumbra.schema.suspects import wide_patterns
+    from adumbra.data.suspects import wide_patterns
 
     if not declared.patterns or (is_csv(data) and declared.header is not True):
         return

@@ -21,7 +21,6 @@ from adumbra.data.cells import CELLS
 from adumbra.data.instants import is_instants, parse_instants, read_instants
 from adumbra.numerics import EXACT, Array, Ints
 from adumbra.schema.schema import Column, Kind
-from adumbra.schema.writing import is_text, value_type
 
 # Spellings of truth in text, after trimming and lower-casing.
 TRUE_TEXT = ("true", "t", "yes", "y", "1", "1.0")
@@ -29,6 +28,31 @@ FALSE_TEXT = ("false", "f", "no", "n", "0", "0.0")
 # A decimal number as we accept it in text. pyarrow's own parser also takes "nan" and "inf" (not finite,
 # so missing all the same) and nothing else: a test compares the two cell by cell.
 DECIMAL = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+
+
+def value_type(storage: pa.DataType) -> pa.DataType:
+    """The type of the values behind dictionaries, run ends and extensions."""
+    while True:
+        if isinstance(storage, pa.BaseExtensionType):
+            storage = storage.storage_type
+        elif pa.types.is_dictionary(storage) or pa.types.is_run_end_encoded(storage):
+            storage = storage.value_type
+        else:
+            return storage
+
+
+def is_text(storage: pa.DataType) -> bool:
+    """Strings and bytes in all their layouts."""
+    tests: tuple[Callable[[pa.DataType], bool], ...] = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_string_view,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_binary_view,
+        pa.types.is_fixed_size_binary,
+    )
+    return any(test(storage) for test in tests)
 
 
 def is_readable(storage: pa.DataType) -> bool:

@@ -22,7 +22,6 @@ from adumbra.data.sources import Batch, Part
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Array
 from adumbra.schema.schema import Schema
-from adumbra.schema.writing import delimiter_hint
 
 MEMORY_PIN = "memory"  # an object in memory has no name, size or time that could change behind us
 
@@ -72,6 +71,14 @@ def column_mismatches(schema: Schema, types: Mapping[str, pa.DataType], names: l
         faults += id_faults(schema.person.column, types.get(schema.person.column, pa.null()))
     found = [(column, types[column.name]) for column in schema.columns if column.name in types]
     return faults + [fault for column, storage in found for fault in type_faults(column, storage)]
+
+
+def delimiter_hint(names: list[str]) -> list[str]:
+    """A word on the delimiter, if the one name of a text file looks like several; it quotes nothing."""
+    if len(names) != 1 or not any(sign in names[0] for sign in ";\t|,"):
+        return []
+    rule = "delimiters are commas (.csv) or tabs (.tsv), or declared by delimiter in [table]"
+    return [f"the first line has one field only; {rule}"]
 
 
 def near_names(absent: list[str], others: list[str], types: Mapping[str, pa.DataType]) -> str:

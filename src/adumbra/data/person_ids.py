@@ -25,11 +25,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adumbra.data.cells import CELLS
-from adumbra.data.columns import DECIMAL, _as_bytes, _plain, parse_numbers, read_numbers
+from adumbra.data.columns import (
+    DECIMAL,
+    _as_bytes,
+    _plain,
+    is_text,
+    parse_numbers,
+    read_numbers,
+    value_type,
+)
 from adumbra.errors import require
 from adumbra.numerics import EXACT
 from adumbra.schema.table import PersonIds
-from adumbra.schema.writing import is_text, value_type
 
 Words = NDArray[np.uint64]
 # Second words: 0 of a float64, 4 of a whole number of 64 bits that is none, 6 of one from 2^63 on, odd

@@ -7,7 +7,6 @@ that the card holds.
 
 import hashlib
 import html
-import json
 import math
 import os
 import re
@@ -29,7 +28,7 @@ from adumbra.errors import InvalidInput, VerificationFailed, require
 from adumbra.numerics import Array
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release import formats, promise
-from adumbra.release.card import CARD_LIMIT, NOT_PRIVATE, Card, canonical, card_faults, content_sha256
+from adumbra.release.card import CARD_LIMIT, NOT_PRIVATE, Card, read_card
 from adumbra.release.detached import (
     PROOF_FILE,
     SIGNATURE,
@@ -284,17 +283,13 @@ def find_faults(
     if sizes["card.json"] > CARD_LIMIT:
         return (*faults, f"card.json: is larger than {CARD_LIMIT} bytes"), None
     raw = (path / "card.json").read_bytes()
-    card = _parse(raw)
-    if card is None:
-        return (*faults, "card.json: is not a JSON object in canonical form"), None
     found = hashlib.sha256(raw).hexdigest()
     if digest not in (None, found):
         faults.append("card.json: is not the release of the digest given")
-    broken = card_faults(card)
-    if broken:
-        return (*faults, *broken), None
-    if card["proof"]["content_sha256"] != content_sha256(card):
-        faults.append("card.json: its own hash is wrong")
+    card, broken = read_card(raw)
+    faults += broken
+    if card is None:
+        return tuple(faults), None
     if "not_private" in card:
         faults.append(f"card.json: is stamped {NOT_PRIVATE}")
     faults += promise.card_faults(card) + _ledger_faults(card)
@@ -334,16 +329,6 @@ def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
         yield path.name, status
         if path.name == "data" and stat.S_ISDIR(status.st_mode):
             yield from ((f"data/{inner.name}", inner.lstat()) for inner in sorted(path.iterdir()))
-
-
-def _parse(raw: bytes) -> Card | None:
-    """The card, if its bytes are the only ones that this card may have."""
-    try:
-        card = json.loads(raw)
-        known = isinstance(card, dict) and canonical(card) == raw
-    except (ValueError, RecursionError):
-        return None
-    return card if known else None
 
 
 def _ledger_faults(card: Card) -> list[str]:

@@ -207,6 +207,22 @@ def card_faults(card: object) -> tuple[str, ...]:
     )
 
 
+def read_card(raw: bytes) -> tuple[Card | None, tuple[str, ...]]:
+    """The card of these bytes, if it keeps its schema, and what is wrong with it."""
+    try:
+        card = json.loads(raw)
+        known = isinstance(card, dict) and canonical(card) == raw
+    except (ValueError, RecursionError):
+        known = False
+    if not known:  # a card has one form
+        return None, ("card.json: is not a JSON object in canonical form",)
+    broken = card_faults(card)
+    if broken:
+        return None, broken
+    own = card["proof"]["content_sha256"] == content_sha256(card)
+    return card, () if own else ("card.json: its own hash is wrong",)
+
+
 def card_bytes(card: Card) -> bytes:
     """The bytes of card.json; refuses a card that breaks its schema or is too long."""
     faults = card_faults(card)

@@ -14,13 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from adumbra.data.columns import fill_column, is_readable
+from adumbra.data.columns import fill_column, is_readable, value_type
 from adumbra.data.opening import compare, describe, find_files, open_source
 from adumbra.data.sources import Batch, Source
 from adumbra.errors import InvalidInput
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, ItemSpec, Kind, Pattern, Schema
-from adumbra.schema.writing import value_type
 from support.data import BOOLEAN, CATEGORY, INTEGER, NUMBER, table
 
 DATA = pa.table(

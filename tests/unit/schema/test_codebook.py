@@ -5,13 +5,13 @@ import json
 import pyarrow as pa
 import pytest
 
+from adumbra.data.drafting import draft_schema
+from adumbra.data.suspects import FREE_TEXT, IDENTIFIER, suspect, wide_patterns
 from adumbra.errors import InvalidInput
 from adumbra.schema.builtin import BUILTIN
 from adumbra.schema.codebook import read_codebook
 from adumbra.schema.facts import schema_of
 from adumbra.schema.schema import FORMAT, Schema
-from adumbra.schema.suspects import FREE_TEXT, IDENTIFIER, suspect, wide_patterns
-from adumbra.schema.writing import draft_schema
 
 WANTED = {
     "age": {"kind": "integer", "lower": 0, "upper": 120},

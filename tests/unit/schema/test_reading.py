@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from adumbra.data.drafting import draft_schema
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.fields import find_lines
 from adumbra.schema.schema import ItemSpec, Kind, Pattern, Schema
-from adumbra.schema.writing import draft_schema
 from support.data import NUMBER, table
 
 TABLE = """format = "adumbra-schema/1"

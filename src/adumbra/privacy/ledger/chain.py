@@ -30,7 +30,6 @@ from adumbra.attestation.events import (
     act_message,
     canonical,
     link,
-    unhex,
 )
 from adumbra.attestation.loghead import Proof
 from adumbra.attestation.signers import Signer
@@ -60,7 +59,7 @@ def read_roll(connection: Connection) -> Roll:
     """Who is enrolled now; the rows are copies of events of the log."""
     known = {row.name: row.value for row in connection.execute(_ROLL)}
     try:
-        roll = Roll(known.pop("ledger"), unhex(known.pop("public_key")))
+        roll = Roll.begun(known.pop("ledger"), known.pop("public_key"))
         for name in sorted(known):
             kept = json.loads(known[name])
             roll.take(kept["event"], kept["previous"])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from adumbra.attestation.events import (
     APPROVALS,
+    RIGHTS,
     Approval,
     encode,
-    rights_of,
 )
 from adumbra.attestation.signers import Signer
 from adumbra.attestation.sshsig import PublicKey
@@ -140,3 +140,14 @@ def public_key_of(key: PublicKey | str | Path) -> PublicKey:
         return PublicKey.parse(Path(text).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(f"key={text}: cannot be read; give the .pub file of the operator") from None
+
+
+def rights_of(words: object) -> list[str]:
+    """Rights in their order, each once."""
+    given = [str(one) for one in words] if isinstance(words, list | tuple) else [str(words)]
+    unknown = [one for one in given if one not in RIGHTS]
+    require(
+        bool(given) and not unknown,
+        f"rights={', '.join(unknown) or 'none'}: choose among {', '.join(RIGHTS)}",
+    )
+    return [one for one in RIGHTS if one in given]
