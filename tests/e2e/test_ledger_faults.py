@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import event
 
 from adumbra import workflow
+from adumbra.attestation import events
 from adumbra.errors import LedgerError
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.ledger import Population, create_ledger, memory_ledger
-from adumbra.privacy.ledger import chain as chain_module
 from adumbra.privacy.ledger import store as store_module
 from adumbra.privacy.ledger.protocol import Spending
 from adumbra.relations import Neighbours, Unit
@@ -156,7 +156,7 @@ def test_the_failures_would_show_n(tmp_path):
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt(), LedgerError("operator: was dismissed")])
 def test_a_stop_while_a_fingerprint_is_recorded_shows_no_n(fault, tmp_path, monkeypatch):
-    right, stopped = chain_module.canonical, []
+    right, stopped = events.canonical, []
 
     def stop(event):
         if event.get("kind") != "fingerprint":
@@ -164,7 +164,7 @@ def test_a_stop_while_a_fingerprint_is_recorded_shows_no_n(fault, tmp_path, monk
         stopped.append(event["digest"])
         raise fault
 
-    monkeypatch.setattr(chain_module, "canonical", stop)
+    monkeypatch.setattr(events, "canonical", stop)
     with create_ledger(tmp_path / "ledger.db") as ledger:
         ledger.register(Population("p", Unit.ROW, Neighbours.ADD_REMOVE, 1000.0, 0.0))
         with pytest.raises(type(fault)) as caught:

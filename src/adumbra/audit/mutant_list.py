@@ -4,6 +4,7 @@ Most were found in published code or papers: docs/theory.md lists the errata of 
 docs/explanation/pitfalls.md what went wrong elsewhere.
 """
 
+import os
 from types import SimpleNamespace
 
 from adumbra.audit import planted, wrong
@@ -124,7 +125,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="noise seed fixed",
         check="freshness",
         case="dppro/row",
-        patches=lambda: [(grants, "os", SimpleNamespace(urandom=bytes))],
+        patches=lambda: [(grants, "os", SimpleNamespace(urandom=bytes, getpid=os.getpid))],
     ),
     Mutant(
         name="noise seed written to the card",
