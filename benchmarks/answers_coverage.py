@@ -40,10 +40,10 @@ from answers_whole import naive, whole_releases
 from scipy.stats import binom
 
 from adumbra.answers.estimate import Asked
+from adumbra.answers.reported import Law
 from adumbra.answers.rows import CellRow
 from adumbra.answers.spreads import correlation_law, spread_law
 from adumbra.answers.sums import Sums, least_squares
-from adumbra.answers.told import Law
 
 RESULTS = ROOT / "benchmarks/results/answers.jsonl"
 LEVEL, CHUNK, MOST_ASKED, MOST_GROUPS = 0.95, 1000, 12, 3
@@ -141,7 +141,7 @@ class SumQuestions:
             marked = np.broadcast_to(law.is_conservative, value.shape)
             for place, tally in enumerate(tallies):
                 at = [side[:, place] for side in sides]
-                tally.add(at, law.is_told[:, place], marked[:, place], law.noise[:, place])
+                tally.add(at, law.is_reported[:, place], marked[:, place], law.noise[:, place])
 
     def _chunks(self, columns: int) -> Iterator[int]:
         most = max(50, CHUNK * 20 // columns)
@@ -169,7 +169,7 @@ class SumQuestions:
 def add_law(tally: Tally, value: np.ndarray, law: Law) -> None:
     """Draws of one value with its law."""
     marked = np.broadcast_to(law.is_conservative, value.shape)
-    tally.add((value, *law.sides(LEVEL)), law.is_told, marked, law.noise)
+    tally.add((value, *law.sides(LEVEL)), law.is_reported, marked, law.noise)
 
 
 def count_tallies(exact: Counts, table: pa.Table, draws: int, rng: np.random.Generator) -> Tallies:
@@ -234,7 +234,9 @@ def _mean(found: Tallies, row: CellRow, column: object, frame: object) -> None:
     below = middle[0] - low[0] + low[2].sides(LEVEL)[0]
     above = high[0] - middle[0] + high[2].sides(LEVEL)[1]
     is_open = np.full(middle[0].shape, bool(np.any(column.values().outer > column.values().inner)))
-    tally.add((middle[0], below, above), middle[2].is_told, middle[2].is_near | is_open, middle[2].noise)
+    tally.add(
+        (middle[0], below, above), middle[2].is_reported, middle[2].is_near | is_open, middle[2].noise
+    )
 
 
 def _by_class(
@@ -266,7 +268,7 @@ def _by_class(
         plain = np.hypot(law.noise, base.noise)
         noise = np.sqrt(np.maximum(plain**2 - 2.0 * slope * other * shared, 0.0))
         more = noise / np.maximum(plain, 1e-300)
-        told, near = law.is_told & base.is_told, law.is_near | base.is_near
+        told, near = law.is_reported & base.is_reported, law.is_near | base.is_near
         reach = (more * np.hypot(sides[0], others[1]), more * np.hypot(sides[1], others[0]))
         tally.add((first - second, *reach), told, near, noise)
 
@@ -333,7 +335,7 @@ def must_agree(exact: Exact, sizes: tuple[int, ...], rng: np.random.Generator) -
     below, above = law.sides(LEVEL)
     for place, one in enumerate(asked.regress(exact.outcome, names, Asked()).values()):
         ends = value[0, place] - below[0, place], value[0, place] + above[0, place]
-        if one.is_hidden == law.is_told[0, place] or not (
+        if one.is_hidden == law.is_reported[0, place] or not (
             one.is_hidden or np.allclose(one.interval, ends, rtol=1e-6, atol=1e-6 * one.privacy)
         ):
             raise SystemExit(f"{names[max(place - 1, 0)]}: the batch and the release differ")

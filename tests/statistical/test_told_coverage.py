@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from adumbra.answers.reported import Law
 from adumbra.answers.sums import Sums, least_squares
-from adumbra.answers.told import Law
 
 DRAWS, ALARM = 40_000, 1e-11
 
@@ -39,7 +39,7 @@ def test_a_ratio_covers_among_the_told(law, size, value, above):
     size += 2.84 * (law == "laplace")  # its border is so much farther out
     found, told = ratio(law, size, value, above)
     below, over = told.sides(0.95)
-    kept = told.is_told
+    kept = told.is_reported
     hit = (found - below <= value) & (value <= found + over)
     assert kept.sum() > 300
     assert enough(hit[kept].sum(), kept.sum()), f"{hit[kept].mean():.3f} of {kept.sum()}"
@@ -71,8 +71,8 @@ def test_a_strong_coefficient_among_many_covers_among_the_told():
     fit, truth = strong_fit(1500)
     value, law = fit.combined(np.eye(20))
     below, over = law.sides(0.95)
-    hit = (value - below <= truth) & (truth <= value + over) & law.is_told
-    told = law.is_told.sum(axis=0)
+    hit = (value - below <= truth) & (truth <= value + over) & law.is_reported
+    told = law.is_reported.sum(axis=0)
     assert told.min() > 1000
     assert all(enough(a, b) for a, b in zip(hit.sum(axis=0), told, strict=True))
     assert law.is_conservative.all()
@@ -80,6 +80,6 @@ def test_a_strong_coefficient_among_many_covers_among_the_told():
 
 def test_plain_intervals_would_be_caught():
     found, told = ratio("gaussian", 3.0, 1.0, 0.01)
-    kept = told.is_told
+    kept = told.is_reported
     hit = np.abs(found - 1.0) <= 1.96 * told.noise
     assert not enough(hit[kept].sum(), kept.sum())

@@ -14,8 +14,8 @@ import numpy as np
 
 from adumbra.answers.columns import ColumnCells, Marked
 from adumbra.answers.estimate import Asked, Estimate, hidden
+from adumbra.answers.reported import NEAR_NOTE, REPORTED, TINY, Flags, Law
 from adumbra.answers.rows import CellRow, Ratio, proportion_variance
-from adumbra.answers.told import NEAR_NOTE, TINY, TOLD, Flags, Law
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import Array
 
@@ -24,7 +24,7 @@ PartT = TypeVar("PartT")
 
 PER_ANSWER = "the level holds for one answer at a time"
 CELLS = "conservative: the interval also holds whatever values lie inside the released cells"
-FEW = f"the rows asked about are fewer than {TOLD:.0f} standard deviations of their noisy count"
+FEW = f"the rows asked about are fewer than {REPORTED:.0f} standard deviations of their noisy count"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +73,8 @@ def plain(value: float, noise: float, sampling: float, question: Question) -> Es
     return between([End(value, noise, reach, reach)] * 3, sampling, question)
 
 
-def told(value: Array, law: Law, sampling: float, question: Question) -> Estimate:
-    """An interval of one number that is told since its size stands out of the noise."""
+def reported(value: Array, law: Law, sampling: float, question: Question) -> Estimate:
+    """An interval of one number that is reported since its size stands out of the noise."""
     end = _end(float(np.ravel(value)[0]), law, question.asked.level)
     return between([end] * 3, sampling, question, (NEAR_NOTE,) if np.any(law.is_conservative) else ())
 
@@ -188,7 +188,7 @@ def of_quantile(
     shares = np.asarray(marks @ row.moved / every.size)
     noise = row.deviation(marks - q * among) / every.size  # of a share less q, were it q: no ratio here
     sampling = math.sqrt(q * (1 - q) / max(every.size, 1.0)) if question.asked.population else 0.0
-    reach = np.asarray(every.told_reach(question.asked) * np.hypot(noise, sampling))
+    reach = np.asarray(every.reported_reach(question.asked) * np.hypot(noise, sampling))
     first = _leading((shares + reach < q)[:-1])
     last = max(first, len(kept) - 1 - _leading((shares - reach >= q)[:-1][::-1]))
     if (first, last) == (0, len(kept) - 1) and len(kept) > 2:
@@ -230,7 +230,7 @@ def of_variance(row: CellRow, cells: ColumnCells, among: Array, question: Questi
         return question.no_answer()
     spread = row.ratio((values.middle - mean.value) ** 2 * among, among)
     inside = row.ratio(((values.outer - values.inner) / 2.0) ** 2 * among, among)
-    reach = mean.told_reach(replace(asked, level=1.0 - (1.0 - asked.level) / 2.0))  # four sides
+    reach = mean.reported_reach(replace(asked, level=1.0 - (1.0 - asked.level) / 2.0))  # four sides
     bound = (
         math.sqrt(max(inside.value + reach * inside.noise, 0.0))
         if np.any(values.outer > values.inner)

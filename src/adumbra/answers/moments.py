@@ -15,10 +15,10 @@ from adumbra.answers.columns import MISSING, TRUTHS
 from adumbra.answers.conditions import IS_MISSING, Clause, Conditions, shown, suggestion
 from adumbra.answers.estimate import Asked, Estimate, hidden
 from adumbra.answers.histograms import said
-from adumbra.answers.intervals import Question, plain, told
+from adumbra.answers.intervals import Question, plain, reported
+from adumbra.answers.reported import REPORTED
 from adumbra.answers.spreads import correlation_law, spread_law
 from adumbra.answers.sums import Fit, Sums, least_squares, spectrum
-from adumbra.answers.told import TOLD
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import Array
 
@@ -29,7 +29,7 @@ NO_CELLS = "this release holds sums of products, not counts of values"
 SCALED = "numbers are scaled to width 1 between their bounds or caps"
 BOUNDED = "conservative: the interval is the largest change that the noise makes, for all directions"
 HISTOGRAMS = "an `answers` or `moments` release answers it for one column at a time"
-DROWNED = f"noise is over {1 / TOLD:.2f} of what this column has beside the others; ask with fewer"
+DROWNED = f"noise is over {1 / REPORTED:.2f} of what this column has beside the others; ask with fewer"
 QUIET = "it does not stand out of the noise"
 
 
@@ -122,10 +122,10 @@ class MomentAnswers:
             self.sums, self.column_of(self._number(name)), is_laplace=self.is_laplace
         )
         words = f"variance of {name}"
-        if not law.is_told:
+        if not law.is_reported:
             top = max(float(value), 0.0) + asked.reach(is_laplace=self.is_laplace) * float(law.noise)
             return hidden(asked, asked.truth(words), QUIET, (0.0, top))
-        return told(value, law, 0.0, self._question(asked, words, (0.0, math.inf), (name,)))
+        return reported(value, law, 0.0, self._question(asked, words, (0.0, math.inf), (name,)))
 
     def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
         """The correlation of two numbers: a covariance over the root of two variances, each noisy."""
@@ -133,12 +133,14 @@ class MomentAnswers:
         words = f"correlation of {one} and {other}"
         columns = [self.column_of(self._number(name)) for name in (one, other)]
         value, law = correlation_law(self.sums, *columns, is_laplace=self.is_laplace)
-        if not law.is_told:
+        if not law.is_reported:
             return hidden(asked, asked.truth(words), f"a variance: {QUIET}", (-1.0, 1.0))
         rows = math.sqrt(self.sums.rows)
         sampling = (1 - min(float(value) ** 2, 1.0)) / rows if asked.population else 0.0
         notes = ("sampling error as for normal columns",) if asked.population else ()
-        return told(value, law, sampling, self._question(asked, words, (-1.0, 1.0), (one, other), notes))
+        return reported(
+            value, law, sampling, self._question(asked, words, (-1.0, 1.0), (one, other), notes)
+        )
 
     def regress(self, target: str, features: tuple[str, ...], asked: Asked) -> dict[str, Estimate]:
         """Least squares on features and a constant; the first level of a category is left out."""
@@ -322,7 +324,7 @@ class MomentAnswers:
         sums, part = self.sums.only(np.column_stack([target, chosen, self.sums.constant]))
         fit = least_squares(sums, part[:, 0], part[:, 1:2])
         value, law = fit.combined(np.eye(1), is_laplace=self.is_laplace)
-        if not law.is_told[0]:
+        if not law.is_reported[0]:
             return question.no_answer("the rows asked about are too few")
         sampling = 0.0
         if asked.population:
@@ -330,7 +332,7 @@ class MomentAnswers:
             sampling = math.sqrt(both.error / max(float(law.size[0]), 1.0))
         if asked.population and marks:
             question = replace(question, more=(*question.more, EQUAL_SPREAD))
-        return told(value, law, sampling, question)
+        return reported(value, law, sampling, question)
 
     def _pair(self, where: Conditions, asked: Asked, words: str, over: float) -> Estimate:
         """Rows that meet conditions on one or two columns, over a known or noisy number of rows."""
@@ -359,12 +361,12 @@ class MomentAnswers:
         notes = (EQUAL_SPREAD,) if asked.population else ()
         sampling = np.sqrt(fit.error / np.where(law.size > 0, law.size, np.inf)) * asked.population
         found = {}
-        for place, (is_told, what) in enumerate(zip(law.is_told, words, strict=True)):
-            if not is_told:
+        for place, (is_reported, what) in enumerate(zip(law.is_reported, words, strict=True)):
+            if not is_reported:
                 found[what] = hidden(asked, asked.truth(what), DROWNED, within)
                 continue
             question = self._question(asked, what, within, names, notes)
-            found[what] = told(values[place], law.at(place), float(sampling[place]), question)
+            found[what] = reported(values[place], law.at(place), float(sampling[place]), question)
         return found
 
     def _question(
@@ -375,8 +377,8 @@ class MomentAnswers:
         names: tuple[str, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> Question:
-        told = [self.terms[name] for name in names if self.terms[name].is_number]
-        encoded = "; ".join(f"{term.name}: {term.encoded}" for term in told)
+        numbers = [self.terms[name] for name in names if self.terms[name].is_number]
+        encoded = "; ".join(f"{term.name}: {term.encoded}" for term in numbers)
         return Question(
             asked=asked,
             words=words,

@@ -161,9 +161,9 @@ def assemble(
     classes = None
     if label is not None:
         named[label.name] = class_cells(label, len(columns))
-        told = [(t, sigma) for t in tables if len(t) > 1 or t is tables[-1]]
-        told += [(counts.T, second.sigma) for counts in others[-1:]]
-        counts, variance = _joined(told)
+        counted = [(t, sigma) for t in tables if len(t) > 1 or t is tables[-1]]
+        counted += [(counts.T, second.sigma) for counts in others[-1:]]
+        counts, variance = _joined(counted)
         classes = CellRow(
             counts=counts,
             sigma=math.sqrt(variance),

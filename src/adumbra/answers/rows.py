@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adumbra.answers.estimate import Asked
-from adumbra.answers.told import Law, told_reach
+from adumbra.answers.reported import Law, reported_reach
 from adumbra.numerics import Array
 
 
@@ -47,7 +47,7 @@ class CellRow:
         """The mean of weights over the rows that `among` marks."""
         value, slope, law = self.law(weights, among)
         size = float(law.size)
-        if not law.is_told:
+        if not law.is_reported:
             return Ratio(math.nan, math.inf, size, 0.0, law)
         return Ratio(float(value), float(law.noise), size, float(slope), law)
 
@@ -101,11 +101,11 @@ class Ratio:
     size_slope: float
     law: Law
 
-    def told_reach(self, asked: Asked) -> float:
+    def reported_reach(self, asked: Asked) -> float:
         """Standard deviations that a test against it allows, at worst."""
         (gate,) = self.law.gates
         stands, one = [gate.stands], [np.ones(())]
-        return float(told_reach(asked.level, stands, one, is_laplace=self.law.is_laplace))
+        return float(reported_reach(asked.level, stands, one, is_laplace=self.law.is_laplace))
 
     @property
     def is_hidden(self) -> bool:

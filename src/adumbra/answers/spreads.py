@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from adumbra.answers.reported import TINY, Gate, Law, stands_out
 from adumbra.answers.sums import Sums
-from adumbra.answers.told import TINY, Gate, Law, stands_out
 from adumbra.numerics import Array
 
 
 def spread_law(sums: Sums, column: Array, *, is_laplace: bool) -> tuple[Array, Law]:
-    """A variance: its own size, and told where it stands out."""
+    """A variance: its own size, and reported where it stands out."""
     rest = _centred(sums, column)
     value, form = sums.form(rest, rest) / sums.rows, (rest, rest)
     variance = np.maximum(sums.covariance(form, form), 0.0) / sums.rows**2

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from adumbra.answers.told import Law
+from adumbra.answers.reported import Law
 from adumbra.numerics import Array
 
 NORMS = 4.0  # standard deviations of a private number of rows that a variance is widened by
@@ -147,7 +147,7 @@ class Fit:
         if np.any(
             self.inverse * (1.0 - np.eye(self.inverse.shape[-1]))
         ):  # columns share what they explain
-            drowned = np.any(law.is_near | ~law.is_told, axis=-1)[..., None]
+            drowned = np.any(law.is_near | ~law.is_reported, axis=-1)[..., None]
             bent = np.where(drowned, 1.0, bent)
         return value, replace(law, bent=np.nan_to_num(bent, nan=1.0))
 

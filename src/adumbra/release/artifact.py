@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 PREVIEW_ROWS = 5
 PREVIEW_COLUMNS = 8
-SHOWN_STRANGERS = 20  # members that do not belong to a release, listed by name
+SHOWN_UNKNOWN = 20  # members that do not belong to a release, listed by name
 BESIDE = (SIGNATURE, PROOF_FILE)  # files that the card does not cover: they vouch for it
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")  # of a table
 MEMBER = re.compile(
@@ -315,10 +315,10 @@ def _members(folder: Path) -> tuple[dict[str, int], list[str]]:
         elif not (stat.S_ISDIR(status.st_mode) and name == "data"):
             unknown += 1
             kind = "a link" if stat.S_ISLNK(status.st_mode) else "an unknown member"
-            if unknown <= SHOWN_STRANGERS:
+            if unknown <= SHOWN_UNKNOWN:
                 faults.append(f"{ascii(name)[1:-1]}: {kind}; a release holds its listed files only")
-    if unknown > SHOWN_STRANGERS:
-        faults.append(f"and {unknown - SHOWN_STRANGERS} more; is this the folder of a release?")
+    if unknown > SHOWN_UNKNOWN:
+        faults.append(f"and {unknown - SHOWN_UNKNOWN} more; is this the folder of a release?")
     return sizes, faults
 
 

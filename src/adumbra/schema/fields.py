@@ -146,22 +146,22 @@ class Faults:
             alike: dict[str, list[int]] = {}
             for line, text in sorted(self.found, key=lambda fault: fault[0]):
                 alike.setdefault(text, []).append(line)
-            raise SchemaError(tuple(self._told(text, lines) for text, lines in _few_each(alike)))
+            raise SchemaError(tuple(self._worded(text, lines) for text, lines in _few_each(alike)))
 
-    def _told(self, text: str, lines: list[int]) -> str:
+    def _worded(self, text: str, lines: list[int]) -> str:
         """One fault; a fresh draft has the same one in each of its columns."""
         more = f" (and the same on {len(lines) - 1:,} more lines, up to {lines[-1]})"
         return f"{self.filename}:{lines[0]}: {text}" + (more if len(lines) > 1 else "")
 
 
 def _few_each(alike: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
-    """Faults by line; those that many lines have are told once."""
-    told = [
+    """Faults by line; those that many lines have are said once."""
+    said = [
         (text, each)
         for text, lines in alike.items()
         for each in ([lines] if len(lines) > SAME_FAULTS else [[line] for line in lines])
     ]
-    return sorted(told, key=lambda fault: fault[1][0])
+    return sorted(said, key=lambda fault: fault[1][0])
 
 
 @dataclass(frozen=True, slots=True)

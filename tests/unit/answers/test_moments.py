@@ -9,8 +9,8 @@ import pytest
 from adumbra.answers.conditions import read_where
 from adumbra.answers.estimate import Asked
 from adumbra.answers.moments import MomentAnswers, Term
+from adumbra.answers.reported import REPORTED
 from adumbra.answers.sums import Sums, least_squares
-from adumbra.answers.told import TOLD
 from adumbra.errors import InvalidInput, Unsupported
 from support.answers import ExactSums
 from support.moments import ADD, mixed_schema, mixed_table
@@ -210,10 +210,10 @@ def test_a_variance_near_the_border_is_wider(times):
     answer = view.variance("x", (), Asked())
     low, high = answer.interval
     plain = 1.959964 * 0.04 / times
-    assert answer.is_hidden == (times < TOLD)
+    assert answer.is_hidden == (times < REPORTED)
     assert high == pytest.approx(0.04 + plain)
     if times == 30.0:
         assert low == pytest.approx(0.04 - plain)
-    elif times > TOLD:
+    elif times > REPORTED:
         assert 0 <= low < 0.04 - 1.2 * plain
         assert any(note.startswith("conservative") for note in answer.notes)

@@ -1,15 +1,15 @@
-"""Intervals that hold among the answers that are told, and not only over all releases.
+"""Intervals that hold among the answers that are reported, and not only over all releases.
 
-An answer is told where a noisy size D (rows of a class, what a column has of its own, a variance) stands
-`TOLD` standard deviations out of its noise. Such a D was often pushed up by the noise, and the answer
-with it. Two steps mend that.
+An answer is reported where a noisy size D (rows of a class, what a column has of its own, a variance)
+stands `REPORTED` standard deviations out of its noise. Such a D was often pushed up by the noise, and
+the answer with it. Two steps mend that.
 
 *Test inversion.* W(t) = error of D (value + t) is noise alone at the true t, with the variance
 V0 - 2 t C + t^2 V1: a quadratic set (Fieller), long on the side where D may be too large.
 
-*The law of what is told.* W / sd is compared with its law given that D was told, which depends on the
-correlation of both and on how likely D was to be told. That chance has a lower confidence limit from D
-itself, for which a part of the chance of a miss is set aside; it is not taken below `RARE`.
+*The law of what is reported.* W / sd is compared with its law given that D was reported, which depends
+on the correlation of both and on how likely D was to be reported. That chance has a lower confidence
+limit from D itself, for which a part of the chance of a miss is set aside; it is not taken below `RARE`.
 
 Derivation: docs/explanation/answers.md.
 """
@@ -26,11 +26,11 @@ from adumbra.numerics import Array
 
 Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
-TOLD = 4.0  # standard deviations of its noise from which a size is told
-RARE = 0.01  # what is told more seldom than this may be wrong more often than its level says
+REPORTED = 4.0  # standard deviations of its noise from which a size is reported
+RARE = 0.01  # what is reported more seldom than this may be wrong more often than its level says
 USUAL = 0.95
-SET_ASIDE = 0.04  # of the chance of a miss, for the chance of being told
-NEAR = -3.5  # from here on the chance of being told counts: it may be below ndtr(3.5)
+SET_ASIDE = 0.04  # of the chance of a miss, for the chance of being reported
+NEAR = -3.5  # from here on the chance of being reported counts: it may be below ndtr(3.5)
 MOST = float(-ndtri(RARE))
 STEPS = 8  # of the iteration from above: each step's end lies outside the next
 TINY = 1e-300
@@ -42,7 +42,7 @@ NEAR_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A size that had to be told: D over its deviation; covariance of W(t) with D's noise, of sd 1."""
+    """A size that had to be reported: D over its deviation; how W(t) varies with its noise (sd 1)."""
 
     stands: Array  # standard deviations that it stands out
     at_value: Array  # of W at t = 0
@@ -65,22 +65,22 @@ class Law:
     def of_ratio(
         cls, size: Array, at_value: Array, shared: Array, size_variance: Array, *, is_laplace: bool
     ) -> "Law":
-        """Of a value that is told where its own denominator is."""
+        """Of a value that is reported where its own denominator is."""
         deviation = np.sqrt(np.maximum(size_variance, TINY))
         gate = Gate(stands_out(size, deviation, is_laplace=is_laplace), shared / deviation, deviation)
         return cls(size, at_value, shared, size_variance, (gate,), is_laplace)
 
     @property
-    def is_told(self) -> Flags:
+    def is_reported(self) -> Flags:
         """Whether every size stands out of its noise."""
-        told = np.asarray(self.size) > 0
+        reported = np.asarray(self.size) > 0
         for gate in self.gates:
-            told = told & (gate.stands >= TOLD)
-        return np.asarray(told)
+            reported = reported & (gate.stands >= REPORTED)
+        return np.asarray(reported)
 
     @property
     def is_near(self) -> Flags:
-        """Whether the chance of being told may be well below 1."""
+        """Whether the chance of being reported may be well below 1."""
         near = [reluctance(gate.stands, 1.0 - USUAL) > NEAR for gate in self.gates]
         return np.asarray(np.logical_or.reduce(near))
 
@@ -129,7 +129,7 @@ class Law:
             return np.where(lead > 0, (half + root) / lead, np.inf)
 
     def _tilt(self, gate: Gate, sign: float, step: Array) -> Array:
-        """The correlation of -sign W(sign step) with the noise of a size that had to be told."""
+        """The correlation of -sign W(sign step) with the noise of a size that had to be reported."""
         finite = np.where(np.isfinite(step), step, 0.0) * sign
         square = self.at_value - 2.0 * finite * self.shared + finite**2 * self.size_variance
         along = -sign * (gate.at_value - finite * gate.per_step) / np.sqrt(np.maximum(square, TINY))
@@ -137,7 +137,7 @@ class Law:
 
     def _reach(self, level: float, tilts: Sequence[Array]) -> Array:
         stands = [gate.stands for gate in self.gates]
-        return told_reach(level, stands, tilts, is_laplace=self.is_laplace)
+        return reported_reach(level, stands, tilts, is_laplace=self.is_laplace)
 
 
 def stands_out(size: Array, deviation: Array, *, is_laplace: bool) -> Array:
@@ -148,10 +148,10 @@ def stands_out(size: Array, deviation: Array, *, is_laplace: bool) -> Array:
     return np.asarray(-ndtri_exp(math.log(0.5) - math.sqrt(2.0) * np.clip(found, 0.0, 1e300)))
 
 
-def told_reach(
+def reported_reach(
     level: float, stands: Sequence[Array], tilts: Sequence[Array], *, is_laplace: bool
 ) -> Array:
-    """Standard deviations of W that its law allows, given that sizes are told (each with its tilt)."""
+    """Standard deviations of W that its law allows, given that sizes were reported (each: its tilt)."""
     miss = 1.0 - level
     plain = float(-ndtri(miss / 2.0))
     found = np.asarray(plain)
@@ -159,17 +159,17 @@ def told_reach(
         if is_far(out, miss):
             continue
         away = reluctance(out, miss)
-        told = told_quantile(miss * (1.0 - SET_ASIDE) / 2.0, tilt, away)
-        found = found + np.where(away > NEAR, np.maximum(told - plain, 0.0), 0.0)
+        reported = told_quantile(miss * (1.0 - SET_ASIDE) / 2.0, tilt, away)
+        found = found + np.where(away > NEAR, np.maximum(reported - plain, 0.0), 0.0)
     if not is_laplace:
         return found
     return np.asarray(np.maximum(found, (math.log(0.5) - log_ndtr(-found)) / math.sqrt(2.0)))
 
 
 def reluctance(stands: Array, miss: float) -> Array:
-    """TOLD less the least true size that fits what stands out, in deviations: the larger, the rarer.
+    """REPORTED less the least true size that fits what stands out, in deviations: the larger, the rarer.
 
-    That least size has a chance of SET_ASIDE miss to stand out so far, given that it is told.
+    That least size has a chance of SET_ASIDE miss to stand out so far, given that it is reported.
     """
     grid, beyond = _beyond(miss)
     return np.asarray(np.interp(stands, beyond, grid))
@@ -177,19 +177,19 @@ def reluctance(stands: Array, miss: float) -> Array:
 
 @lru_cache(maxsize=16)
 def _beyond(miss: float) -> tuple[Array, Array]:
-    """How far sizes that fall short of TOLD by so much stand out, at most: with growing ends."""
+    """How far sizes that fall short of REPORTED by so much stand out, at most: with growing ends."""
     grid = np.linspace(MOST, NEAR - 1.5, 200)
-    return grid, np.asarray(TOLD - ndtri(SET_ASIDE * miss * ndtr(-grid)) - grid)
+    return grid, np.asarray(REPORTED - ndtri(SET_ASIDE * miss * ndtr(-grid)) - grid)
 
 
 def is_far(stands: Array, miss: float) -> bool:
-    """Whether all stand out so far that they were sure to be told."""
+    """Whether all stand out so far that they were sure to be reported."""
     return bool(np.min(stands) > _far(miss))
 
 
 @lru_cache(maxsize=16)
 def _far(miss: float) -> float:
-    """How far a size stands out that was sure to be told."""
+    """How far a size stands out that was sure to be reported."""
     grid, beyond = _beyond(miss)
     return float(np.interp(-NEAR, -grid, beyond))
 
