@@ -15,7 +15,7 @@ never needs the law of the draw. The matrix is treated as public everywhere, als
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ class ProjectionMatrix:
     exponent: int = -MATRIX_BITS
     family: str = "given"
     seed: int | None = None
-    # Follows from the fields above:
-    n_features: int = field(init=False, repr=False)  # d, the length of a row that goes in
-    n_components: int = field(init=False, repr=False)  # k, the length of a row that comes out
 
     def __post_init__(self) -> None:
         units = self.units
@@ -52,8 +49,16 @@ class ProjectionMatrix:
         longest = math.sqrt(float(np.max(np.sum(units**2, axis=1))))
         require(longest <= LONGEST_ROW, "units: a row is longer than 1024; scale the matrix down")
         units.setflags(write=False)
-        for name, length in zip(("n_features", "n_components"), units.shape, strict=True):
-            object.__setattr__(self, name, length)
+
+    @property
+    def n_features(self) -> int:
+        """d, the length of a row that goes in."""
+        return int(self.units.shape[0])
+
+    @property
+    def n_components(self) -> int:
+        """k, the length of a row that comes out."""
+        return int(self.units.shape[1])
 
     def to_float(self) -> Array:
         """Return the matrix as float64, exactly."""

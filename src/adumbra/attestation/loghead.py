@@ -16,7 +16,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 from adumbra.attestation.events import HEADS, Acting, Enrolment, HeadKey, encode, is_signed
@@ -210,10 +210,6 @@ class LogHead:
     root: bytes
     signature: bytes
     enrolment: Enrolment | None = None  # of the operator who signed; None: the ledger's own key
-    issuer: tuple[str, bytes] = field(init=False, repr=False)  # which ledger
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "issuer", (self.ledger, self.public_key))
 
     @classmethod
     def sign(cls, key: HeadKey, ledger: str, tree: Tree, size: int) -> Self:
@@ -258,6 +254,11 @@ class LogHead:
             "signature": encode(self.signature),
             **({} if self.enrolment is None else {"enrolment": self.enrolment.to_dict()}),
         }
+
+    @property
+    def issuer(self) -> tuple[str, bytes]:
+        """Which ledger."""
+        return self.ledger, self.public_key
 
 
 def _head_message(ledger: str, size: int, root: bytes) -> bytes:

@@ -66,8 +66,8 @@ class Layout:
     numeric: tuple[int, ...] = field(init=False, repr=False)  # encoded columns that hold numbers
     groups: tuple[slice, ...] = field(init=False, repr=False)  # encoded columns of each one-hot group
     runs: tuple[NumberRun, ...] = field(init=False, repr=False, compare=False)  # of numbers
-    width: int = field(init=False, repr=False)  # encoded columns
-    label: Column | None = field(init=False, repr=False)  # the label's declaration
+    width: int = field(init=False, repr=False, compare=False)  # encoded columns
+    label: Column | None = field(init=False, repr=False, compare=False)  # the label's declaration
 
     def __post_init__(self) -> None:
         self.schema.require_closed()

@@ -155,7 +155,7 @@ class Histograms:
 
     cells: tuple[int, ...]
     exponent: int = 0
-    size: int = field(init=False)  # cells of all columns
+    size: int = field(init=False, compare=False)  # cells of all columns
 
     def __post_init__(self) -> None:
         require(
