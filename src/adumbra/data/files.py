@@ -37,7 +37,7 @@ def pin_files(paths: tuple[Path, ...]) -> str:
 
 PIECE_ROWS = 65_536  # of pieces whose length is nobody's business
 TOGETHER = 16  # columns of float64 numbers from which on they are read together ...
-LONG = 8192  # ... in one call, unless there are so many rows that a call per column hardly counts
+LONG = 2**14  # ... in one call, unless there are so many rows that a call per column hardly counts
 SHOWN = 5  # names listed in a message before it says how many more there are
 
 

@@ -29,10 +29,11 @@ RowsT = TypeVar("RowsT")
 T = TypeVar("T")
 BatchT = TypeVar("BatchT", Batch, SetBatch)  # which of the two a source gives follows from its schema
 Progress = Callable[[str, int, int | None], None]  # stage, blocks done, blocks in all (None: private)
-BLOCK_BYTES = 16 * 2**20  # a block is about this large: larger ones go back to the system each time ...
+BLOCK_BYTES = 8 * 2**20  # a block is about this large: Arrow returns longer columns to the system ...
 BLOCK_ROWS = 16 * NOISE_BLOCK  # ... and has at most this many rows ...
 LEAST_ROWS = 512  # ... and in wide tables this many, for every column of a block costs a call ...
-WIDE_BYTES = 64 * 2**20  # ... unless they are larger than this
+SHORT_BYTES = 16 * 2**20  # ... or as many as fit in this, as item sets do ...
+WIDE_BYTES = 64 * 2**20  # ... but none that are larger than this
 
 
 class Engine(Protocol):
@@ -89,9 +90,9 @@ def block_rows(width: int) -> int:
 def fold_rows(width: int) -> int:
     """Rows of a block that is summed: fewer where rows are wide, for no noise is drawn by block."""
     row = 8 * max(width, 1)
-    if BLOCK_BYTES // row >= NOISE_BLOCK:
+    if SHORT_BYTES // row >= NOISE_BLOCK:
         return block_rows(width)
-    return max(1, BLOCK_BYTES // row, min(LEAST_ROWS, WIDE_BYTES // row))
+    return max(1, SHORT_BYTES // row, min(LEAST_ROWS, WIDE_BYTES // row))
 
 
 JOINED_BYTES = 4 * 2**20  # of item sets that are summed together: they stay in the cache
@@ -190,7 +191,8 @@ class LocalEngine:
         limited = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
         with limited, decoding(self.threads), ThreadPoolExecutor(self.threads) as pool:
             try:
-                for group in grouped(parts(source, rows), self.rows_per_block or BLOCK_ROWS):
+                room = BLOCK_BYTES if source.schema.items is None else SHORT_BYTES
+                for group in grouped(parts(source, rows), self.rows_per_block or BLOCK_ROWS, room):
                     size = sum(part.nbytes for part in group)
                     while waiting and (len(waiting) >= most or held + size > self._ahead):
                         yield finish()
@@ -237,7 +239,7 @@ def _libraries(modules: int) -> ThreadpoolController:  # noqa: ARG001 - the key:
     return ThreadpoolController()
 
 
-def grouped(batches: Iterable[BlockT], most: int, room: int = BLOCK_BYTES) -> Iterator[list[BlockT]]:
+def grouped(batches: Iterable[BlockT], most: int, room: int = SHORT_BYTES) -> Iterator[list[BlockT]]:
     """Blocks for one worker at a time: `most` rows and `room` bytes together, or one block.
 
     Rows of a wide but sparse source come in small blocks, for any of them might be full.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from adumbra.engine.local import (
     AHEAD_BYTES,
-    BLOCK_BYTES,
     BLOCK_ROWS,
+    SHORT_BYTES,
     block_rows,
     blocks_ahead,
     fold_rows,
@@ -173,7 +173,7 @@ def reading_sets(width: int, rows: int) -> int:
     Blocks are cut at so many bytes; each that is worked on is there as read, as sets and as numbers.
     """
     dense = FLOAT * width * rows
-    block = min(dense, BLOCK_BYTES)
+    block = min(dense, SHORT_BYTES)
     ahead = min(blocks_ahead(workers()) * block, AHEAD_BYTES)
     return min(2 * dense, READER) + ahead + 3 * (workers() + 1) * block
 

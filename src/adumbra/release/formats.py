@@ -27,6 +27,7 @@ from adumbra.release.parquet_pages import list_bytes
 
 GROUP_CELLS = 2**23  # cells a row group may hold: 64 MiB of float64
 GROUP_ROWS = 65536
+FLUSHED_BYTES = 32 * 2**20  # of a file that are brought to the disk while the next ones are written
 HEADER_LIMIT = (
     2**20
 )  # bytes of a safetensors header: thousands of arrays; parsed, it fills 20 times that
@@ -94,7 +95,10 @@ class Written:
 
 
 class HashingFile(io.RawIOBase):
-    """A new file that is hashed while it is written, and on disk once it is closed."""
+    """A new file that is hashed while it is written, and on disk once it is closed.
+
+    Of a long file, most is brought to the disk by a thread while the rest is written.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -103,6 +107,9 @@ class HashingFile(io.RawIOBase):
         os.fchmod(self._file.fileno(), 0o644)  # a release is for everyone, whatever the umask is
         self._hash = hashlib.sha256()
         self._size = 0
+        self._flushed = 0
+        self._flusher = ThreadPoolExecutor(1)  # has no thread until the first task
+        self._flushing: Future[None] | None = None
 
     def writable(self) -> bool:
         """Writing is all it does."""
@@ -113,15 +120,34 @@ class HashingFile(io.RawIOBase):
         self._hash.update(data)
         self._file.write(data)
         self._size += len(data)
+        if self._size - self._flushed >= FLUSHED_BYTES:
+            self._flush_behind()
         return len(data)
+
+    def _flush_behind(self) -> None:
+        """Start to bring what there is to the disk; an error of the disk is raised by a later call."""
+        if self._flushing is not None and not self._flushing.done():
+            return
+        self._finish_flushing()
+        self._file.flush()
+        self._flushed, self._flushing = self._size, self._flusher.submit(os.fsync, self._file.fileno())
+
+    def _finish_flushing(self) -> None:
+        if self._flushing is not None:
+            self._flushing.result()
+            self._flushing = None
 
     def close(self) -> None:
         """Flush to the disk, not only to the system."""
         if not self.closed:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-        super().close()
+            try:
+                self._finish_flushing()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            finally:
+                self._flusher.shutdown()
+                self._file.close()
+                super().close()
 
     def written(self) -> Written:
         """Hash and size of what was written."""

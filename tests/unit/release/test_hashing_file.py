@@ -1,0 +1,41 @@
+"""A file that is hashed while it is written, and on disk once it is closed."""
+
+import errno
+import hashlib
+import os
+
+import pytest
+
+from adumbra.release import formats
+from adumbra.release.formats import HashingFile
+
+
+def test_a_long_file_is_brought_to_the_disk_while_it_is_written(tmp_path, monkeypatch):
+    synced, right = [], os.fsync
+
+    def sync(handle):
+        synced.append(os.fstat(handle).st_size)
+        right(handle)
+
+    monkeypatch.setattr(formats, "FLUSHED_BYTES", 1000)
+    monkeypatch.setattr(os, "fsync", sync)
+    with HashingFile(tmp_path / "long") as sink:
+        for written in range(1, 6):
+            sink.write(bytes(1000))
+            sink._finish_flushing()
+            assert synced[-1] == 1000 * written
+    assert synced == [1000, 2000, 3000, 4000, 5000, 5000]
+    assert sink.written().sha256 == hashlib.sha256(bytes(5000)).hexdigest()
+
+
+def test_an_error_of_the_disk_while_a_file_is_written_is_raised(tmp_path, monkeypatch):
+    def full(_handle):
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(formats, "FLUSHED_BYTES", 1000)
+    monkeypatch.setattr(os, "fsync", full)
+    sink = HashingFile(tmp_path / "long")
+    sink.write(bytes(1000))
+    with pytest.raises(OSError, match="no space"):
+        sink.close()
+    assert sink.closed
