@@ -39,7 +39,7 @@ from adumbra.release.card import (
 from adumbra.release.detached import write_beside
 from adumbra.release.provenance import provenance
 from adumbra.release.storage import LONGEST_ENTRY, date_files, require_room, staging, write_staged
-from adumbra.report.page import render
+from adumbra.report.page import compile_behind, render
 from adumbra.schema.schema import Schema
 from adumbra.version import __version__
 
@@ -326,6 +326,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
     with _paid(prepared, open_grant) as (entry, grant):
         fingerprint = book.fingerprint(source.watched_columns)
         source.watch(fingerprint.update, fingerprint)
+        compile_behind()  # while rows are read
         draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
         paid = {"entry": entry, **book.head().to_dict()}
         noise = [asdict(one) for one in draft.noise]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from adumbra.errors import TURNING, visible
@@ -101,6 +102,8 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(1, int(part), "") if i % 2 else (0, 0, part) for i, part in enumerate(parts)]
 
 
+CARD = "card.html.j2"
+_COMPILING = Lock()
 SHOWN_GROUPS = 40  # declarations listed before the page refers to card.json
 SHOWN_CATEGORIES = 8
 
@@ -157,7 +160,7 @@ class NoiseRow:
 def render(card: Mapping[str, Any], pictures: Pictures = NOTHING) -> str:
     """The page of a card, with pictures of what was released."""
     said, amount = page_words(card), card["guarantee"]["value"]
-    page: str = template("card.html.j2").render(
+    page: str = template(CARD).render(
         card=card,
         success=said.rate,
         delta=said.delta,
@@ -175,9 +178,20 @@ def render(card: Mapping[str, Any], pictures: Pictures = NOTHING) -> str:
     return page
 
 
-@cache
 def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first page only
-    """A template with our filters; whatever others wrote is escaped."""
+    """A template with our filters; whatever others wrote is escaped. It is compiled by one caller."""
+    with _COMPILING:
+        return _compiled(name)
+
+
+def compile_behind() -> None:
+    """Compile the card's template in a thread, which takes longer than to fill it in."""
+    if not _compiled.cache_info().currsize:
+        Thread(target=template, args=(CARD,), daemon=True).start()
+
+
+@cache
+def _compiled(name: str) -> Any:  # noqa: ANN401
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
 
     environment = Environment(
