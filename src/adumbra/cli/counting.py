@@ -15,7 +15,7 @@ RowsPerPerson = Annotated[
     bool,
     typer.Option(
         "--rows-per-person",
-        help="Release how many rows persons have, on a public grid, to choose max_rows_per_person by.",
+        help="Release a histogram of rows per person instead, to choose max_rows_per_person.",
     ),
 ]
 

@@ -23,9 +23,9 @@ EXAMPLE_SEED = 20_261_116  # the example is made, not private: its seed is publi
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="A folder for data, ledger, release.")] = Path(
-        "demo-out"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the data, the ledger and the release.")
+    ] = Path("demo-out"),
 ) -> None:
     """Make a table of 30,000 rows and 200 mixed columns, then plan, pay, release, verify, evaluate."""
     import shutil

@@ -51,7 +51,7 @@ PartsFolder = Annotated[
 Threads = Annotated[
     int | None,
     typer.Option(
-        "--threads", help="Threads, of each worker if there are any. Default: by cores.", min=1
+        "--threads", help="Threads, per worker if there are workers. Default: all cores.", min=1
     ),
 ]
 

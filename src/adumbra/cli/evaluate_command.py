@@ -16,7 +16,9 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument per flag
     out: Annotated[Path, typer.Option("--out", help="The page to write; never inside a release.")],
     holdout: Annotated[
         str | None,
-        typer.Option("--holdout", help="Rows of the same kind that were not released. Adds attacks."),
+        typer.Option(
+            "--holdout", help="Rows from the same source that were not released. Adds attacks."
+        ),
     ] = None,
     schema: Annotated[
         Path | None,
@@ -32,10 +34,10 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument per flag
     ] = None,
     operator: OperatorKey = None,
     shadows: Annotated[
-        int, typer.Option("--shadows", min=0, help="Shadow releases of each kind; 0: none.")
+        int, typer.Option("--shadows", min=0, help="Shadow releases per kind. 0: none.")
     ] = 60,
     rows: Annotated[
-        int, typer.Option("--rows", min=100, help="Rows that each model learns from: fewer are faster.")
+        int, typer.Option("--rows", min=100, help="Rows to train each model on. Fewer is faster.")
     ] = 10_000,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print every figure as JSON too.")] = False,

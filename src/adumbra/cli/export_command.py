@@ -23,14 +23,19 @@ def export(  # noqa: PLR0913, PLR0917 - one argument per flag
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
     out: Annotated[Path, typer.Option("--out", help="The file to write; never inside the release.")],
     form: Annotated[
-        FormatName, typer.Option("--format", help="OpenDP's registry (YAML), or one of the others.")
+        FormatName, typer.Option("--format", help="Target format; registry is OpenDP's (YAML).")
     ],
     url: Annotated[
-        str, typer.Option("--url", help="Where the folder is published; files are named below it.")
+        str,
+        typer.Option(
+            "--url", help="Address where the folder will be published; the base of file addresses."
+        ),
     ] = "",
     about: Annotated[
         list[str] | None,
-        typer.Option("--about", help="name=value that the card does not say: license, region, ..."),
+        typer.Option(
+            "--about", help="Facts that the card lacks (name=value): license, region, ... Repeatable."
+        ),
     ] = None,
     force: Force = False,
 ) -> None:

@@ -92,19 +92,24 @@ def init(
 
 @app.command()
 def register(  # noqa: PLR0913, PLR0917 - one argument per flag
-    name: Annotated[str, typer.Argument(help="A name for the people whose data it is.")],
+    name: Annotated[str, typer.Argument(help="A name for the people the data is about.")],
     ledger: Location,
     epsilon: Annotated[float, typer.Option("--epsilon", help="The cap for all releases together.")],
     unit: Annotated[
         UnitName,
-        typer.Option("--unit", help="What the guarantee hides: a row, or one element of a row."),
+        typer.Option(
+            "--unit", help="What the guarantee hides: one row, one element of a row, or one person."
+        ),
     ],
     neighbours: Annotated[
         RelationName, typer.Option("--neighbours", help="Which tables count as neighbours.")
     ],
     amount: Annotated[
         float | None,
-        typer.Option("--amount", help="Of cell-moves and row-moves: how far, in the columns' units."),
+        typer.Option(
+            "--amount",
+            help="How far a cell or row may move, in the columns' units (cell-moves, row-moves).",
+        ),
     ] = None,
     delta: Annotated[
         float,

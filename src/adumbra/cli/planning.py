@@ -185,7 +185,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument per flag
     figure: Annotated[
         Path | None,
         typer.Option(
-            "--figure", help="Write a drawing (.svg) of error and attacker's chance by budget."
+            "--figure", help="Write a chart (.svg) of the error and the attacker's chance by budget."
         ),
     ] = None,
     force: Force = False,

@@ -22,10 +22,10 @@ Rows = Annotated[list[int], typer.Argument(help="Numbers of released rows, from 
 def nearest(
     folder: Folder,
     rows: Rows,
-    count: Annotated[int, typer.Option("--count", help="How many neighbours of each row.")] = 5,
+    count: Annotated[int, typer.Option("--count", help="Neighbours to show per row.")] = 5,
     json: AsJson = False,
 ) -> None:
-    """Show the nearest rows of some rows, with unbiased squared distances. Spends no budget."""
+    """Show the rows nearest to given rows, with unbiased squared distances. Spends no budget."""
     import numpy as np
 
     from adumbra.errors import require
@@ -60,7 +60,7 @@ def clusters(  # noqa: PLR0913, PLR0917 - one argument per flag
     count: Annotated[int, typer.Option("--count", help="How many clusters.")],
     out: Out = None,
     sample_seed: Annotated[
-        int, typer.Option("--sample-seed", help="Of the starts; public, and costs nothing.")
+        int, typer.Option("--sample-seed", help="Public seed for the starting points. Costs no budget.")
     ] = 0,
     force: Force = False,
     json: AsJson = False,
