@@ -4,12 +4,14 @@ Post-processing only: every argument is public or paid for.
 """
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from adumbra.numerics import Array
 from adumbra.postprocess.marginals import (
+    COMMON_COLUMNS,
     cell_means,
     denoise_columns,
     merge_cells,
@@ -18,7 +20,9 @@ from adumbra.postprocess.marginals import (
 )
 from adumbra.postprocess.moments.bayes import (
     counts_posterior,
+    evidence,
     ordered_signal,
+    signal,
     sparse_signal,
     stands_alone,
 )
@@ -28,6 +32,8 @@ _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer l
 _LEVEL_VARIANCE = 0.25  # a number is scaled to the variance of a balanced level ...
 _LEAST_VARIANCE = 1e-4  # ... if it varies at all
 RADIUS_CELLS = 64  # of the lengths of rows
+_UNIT = 1000.0  # the mean variance of columns, as the count that empirical Bayes expects
+_MOST_TILT, _TILT_STEPS = 500.0, 50
 _FEW_COLUMNS = 64  # columns up to which a common shape may hide one that has a shape of its own
 
 
@@ -181,6 +187,70 @@ def _conditional(
     counts = project_simplex(expected + found, shares * total)
     sizes = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.where(sizes > 0.0, counts / np.maximum(sizes, 1e-9), pooled))
+
+
+def with_means(
+    marginals: Marginals, values: Mapping[int, Array], gaps: Array, noise: float
+) -> Marginals:
+    """Laws of these columns, moved toward means that another release tells.
+
+    `gaps` is what that one has beyond the mean of each law, with noise of this variance. Of a pair of
+    levels both releases are weighted by their precision; what gaps vary beyond both noises is an error
+    of their own. Laws of many numbers were denoised together, and nobody knows how far: what is left is
+    found by empirical Bayes, and is never more than the noise of the histogram.
+    """
+    laws = list(marginals.laws)
+    places = np.array(list(values))
+    spreads = np.array([float(((v - v.mean()) ** 2).sum()) for v in values.values()])
+    first = (marginals.sigma / marginals.rows) ** 2 * spreads
+    is_pair = np.array([len(v) == 2 for v in values.values()])
+    shifts = np.zeros(len(places))
+    if is_pair.any():
+        own = np.maximum(float((gaps[is_pair] ** 2).mean()), first[is_pair] + noise)
+        shifts[is_pair] = gaps[is_pair] * first[is_pair] / own
+    numbers = np.flatnonzero(~is_pair)
+    if len(numbers) >= COMMON_COLUMNS:
+        varies = np.array([variance_of(laws[places[i]], values[places[i]]) for i in numbers])
+        scaled, noises = (
+            varies * (_UNIT / max(float(varies.mean()), 1e-300)),
+            np.full(len(varies), noise),
+        )
+        found = signal(gaps[numbers], scaled, noises, evidence(gaps[numbers], scaled, noises))
+        most = np.abs(gaps[numbers]) * first[numbers] / (first[numbers] + noise)
+        shifts[numbers] = np.clip(found, -most, most)
+    for place, shift in zip(places.tolist(), shifts.tolist(), strict=True):
+        if shift:
+            laws[place] = tilted(laws[place], values[place], shift)
+    return replace(marginals, laws=tuple(laws))
+
+
+def variance_of(law: Array, values: Array) -> float:
+    """The variance of a law."""
+    return float(law @ (values - law @ values) ** 2)
+
+
+def tilted(law: Array, values: Array, shift: float) -> Array:
+    """The law times e^(t value), whose mean is so much higher; at most half the way to its last cell.
+
+    Empty cells stay empty: a pixel that is always black must not get a few white ones.
+    """
+    held = np.flatnonzero(law)
+    own, shares = values[held], law[held]
+    low, high, mean = float(own.min()), float(own.max()), float(shares @ own)
+    wanted = min(max(mean + shift, (mean + low) / 2.0), (mean + high) / 2.0)
+    if high - low <= 1e-12:
+        return law
+    units, least, most = (own - mean) / (high - low), -_MOST_TILT, _MOST_TILT
+    made = shares
+    for _ in range(_TILT_STEPS):
+        middle = (least + most) / 2.0
+        powers = middle * units
+        made = shares * np.exp(powers - powers.max())
+        made /= made.sum()
+        least, most = (middle, most) if float(made @ own) < wanted else (least, middle)
+    found = np.zeros(len(law))
+    found[held] = made
+    return found
 
 
 def read_centre(design: Design, marginals: Marginals) -> Centre:

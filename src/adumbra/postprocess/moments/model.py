@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.latent import Block, LatentModel, calibrate, latent_model, sample
+from adumbra.postprocess.latent import (
+    Block,
+    LatentModel,
+    calibrate,
+    encoded,
+    latent_model,
+    sample,
+)
 from adumbra.postprocess.marginals import project_simplex
 from adumbra.postprocess.matrices import (
     directions_above,
@@ -31,7 +38,7 @@ from adumbra.postprocess.moments.goal import (
     plain_codes,
     spread_codes,
 )
-from adumbra.postprocess.moments.laws import Marginals, score_values
+from adumbra.postprocess.moments.laws import Marginals, score_values, with_means
 from adumbra.postprocess.moments.refine import pair_tables
 from adumbra.postprocess.moments.tables import (
     Released,
@@ -127,6 +134,7 @@ def within_pairs(within: Array, between: Array, variances: Array, is_pair: Array
 
 
 _CALIBRATION_ROWS = 8192
+_LEAST_ROWS, _MOST_VALUES = 1024, 2**22  # of the model, whose means are compared with class sums
 _GOAL_ROWS = 2**15  # of the model, whose tables are compared with the Gram
 _WORK_ROWS = (1024, 4096)  # that show what is known between measured tables: at least, at most
 _LEVEL_ROUNDS = 6  # of calibration, where there are categories
@@ -230,6 +238,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     rng = np.random.default_rng([seed, 1])
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
     model = calibrate(model, means, _rounds(blocks, model.width), _CALIBRATION_ROWS, rng)
+    model, marginals = _with_class_sums(found, model, marginals, gram, seed)
     return MomentsModel(
         design=design,
         schema=found.schema,
@@ -239,6 +248,36 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         rank=rank,
         goal=_goal(found, marginals, model, gram, seed),
     )
+
+
+def _with_class_sums(
+    found: Found, model: LatentModel, marginals: Marginals, gram: GramNoise, seed: int
+) -> tuple[LatentModel, Marginals]:
+    """Laws of numbers and pairs of levels whose means follow the sums over classes, too.
+
+    Rows were centred at the histograms' means, so the sums hold what these lack. But rows were
+    shortened, and rows of the model say what that alone would show.
+    """
+    features = zip(found.design.features, model.blocks, strict=True)
+    plain = [
+        p for p, (f, b) in enumerate(features) if not b.is_levels and (f.is_flag or f.missing is None)
+    ]
+    classes = len(gram.class_sums)
+    if classes < 2 or len(gram.blocks) > 1 or not plain:
+        return model, marginals
+    centre, rng = found.centre, np.random.default_rng([seed, 7])
+    count = max(_LEAST_ROWS, min(_CALIBRATION_ROWS, _MOST_VALUES // model.width))
+    rows = encoded(model, sample(model, count, rng)) - centre.means * centre.scales
+    factors = np.minimum(1.0, gram.radius / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))
+    kept = marginals.rows * float(factors.mean())
+    gaps = (gram.class_sums.sum(axis=0) - factors @ rows * (marginals.rows / count)) / kept
+    blocks = list(model.blocks)
+    values = {place: blocks[place].values for place in plain}
+    own = gaps[[blocks[place].start for place in plain]]
+    marginals = with_means(marginals, values, own, classes * (gram.class_sigma / kept) ** 2)
+    for place in plain:
+        blocks[place] = replace(blocks[place], shares=marginals.laws[place])
+    return replace(model, blocks=tuple(blocks)), marginals
 
 
 def _signal(total: Array, entry: float, variances: Array, *, is_plain: bool) -> Directions:
