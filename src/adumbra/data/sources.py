@@ -255,9 +255,9 @@ class WatchedSource(SourceView):
     def _quantised_table(self, values: Array) -> Array:
         table: Array = np.empty(values.shape, order="F")
         for few in few_columns(*values.shape):
-            np.subtract(values[:, few], self._lower[few], out=table[:, few])
-            table[:, few] *= self._scale[few]
-            np.rint(table[:, few], out=table[:, few])
+            part = np.subtract(values[:, few], self._lower[few], out=table[:, few])
+            part *= self._scale[few]
+            np.rint(part, out=part)
         return table
 
 

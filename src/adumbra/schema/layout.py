@@ -47,10 +47,10 @@ class NumberRun:
                 for at in range(few.start, few.stop):
                     scale_number(self.columns[at], values[:, at], out[:, at], centred=self.centred)
             else:
-                np.subtract(values[:, few], self.lower[few], out=out[:, few])
-                out[:, few] /= self.widths[few]
+                part = np.subtract(values[:, few], self.lower[few], out=out[:, few])
+                part /= self.widths[few]
                 if self.centred:
-                    out[:, few] -= 0.5
+                    part -= 0.5
 
 
 @dataclass(frozen=True, slots=True)
