@@ -151,6 +151,25 @@ def test_a_worker_that_dies_in_mid_task_changes_no_byte_and_no_sum(cluster, tmp_
     assert not list(cluster.parts.iterdir())  # no part is left behind
 
 
+def test_a_slow_worker_takes_fewer_orders_and_changes_no_byte(cluster, tmp_path):
+    path = write_files(tmp_path / "rows", SCHEMA, (9 * NOISE_BLOCK + 5,))
+    source, marks = open_source(path, SCHEMA), tmp_path / "marks"
+    marks.mkdir()
+    slow, fast = cluster.client.run(os.getpid).values()
+
+    def delayed(batch, keys):
+        (marks / f"{os.getpid()}-{batch.start}").touch()
+        time.sleep(0.5 if os.getpid() == slow else 0.0)
+        return noisy(batch, keys)
+
+    engine = another(cluster, orders=4, rows_per_block=NOISE_BLOCK)
+    rows = list(engine.map_blocks(source, keyed(delayed), stage="rows"))
+    assert rows == list(LocalEngine().map_blocks(source, keyed(noisy), stage="rows"))
+    taken = [int(mark.name.split("-")[0]) for mark in marks.iterdir()]
+    assert 1 <= taken.count(slow) < taken.count(fast)
+    assert len(taken) == len(rows)  # nothing was done twice for its sake
+
+
 def test_rows_that_change_between_two_runs_are_refused(cluster, tmp_path):
     """The first worker wrote a part and died; the second reads other rows: two noises for one row."""
     path = write_files(tmp_path / "rows", SCHEMA, (4 * NOISE_BLOCK,))
