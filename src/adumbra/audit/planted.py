@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -197,6 +197,10 @@ class FloatNoise:
         noise = np.random.default_rng(5).normal(scale=sigma, size=value.units.shape)
         self.exponent = value.exponent
         self.units = value.units + noise / value.grid  # no whole numbers
+
+    def to_float(self, order: Literal["K", "F"] = "K") -> Array:
+        """As `Lattice.to_float`."""
+        return np.ldexp(self.units, self.exponent).astype(np.float64, order=order)
 
 
 def float_noise(value: Lattice, sigma: float, _key: object) -> FloatNoise:
