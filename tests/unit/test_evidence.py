@@ -52,7 +52,14 @@ def run(project, **environment):
         f"evidence.stamp = lambda tests: right(tests, pathlib.Path({str(project)!r}))\n"
         "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--evidence', 'kept.jsonl', 'tests']))\n"
     )
-    known = {**os.environ, "PYTHONPATH": str(ROOT / "tests"), "ADUMBRA_FULL": "1", **environment}
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # plugins of others take most of its start
+    known = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "tests"),
+        "ADUMBRA_FULL": "1",
+        **alone,
+        **environment,
+    }
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=project, env=known, capture_output=True, text=True, check=False
     )
@@ -114,11 +121,9 @@ def test_no_file_of_tests_loads_another():
     own = {path.stem for path in files if path.name.startswith("test_")}
     folders = {path.relative_to(ROOT / "tests").parts[0] for path in files} - {"support", "conftest.py"}
     for path in files:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        loaded = [
-            name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
-        ]
-        loaded += [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        loaded = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
+        loaded += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
         for name in loaded:
             assert name.split(".")[0] not in folders, (path, name)
             assert not own & {*name.split(".")}, (path, name)
