@@ -33,6 +33,7 @@ _LEVEL_VARIANCE = 0.25  # a number is scaled to the variance of a balanced level
 _LEAST_VARIANCE = 1e-4  # ... if it varies at all
 RADIUS_CELLS = 64  # of the lengths of rows
 _UNIT = 1000.0  # the mean variance of columns, as the count that empirical Bayes expects
+_MOST_NOISE = 2.0  # standard deviations of a histogram's mean that another release may move it by
 _MOST_TILT, _TILT_STEPS = 500.0, 50
 _FEW_COLUMNS = 64  # columns up to which a common shape may hide one that has a shape of its own
 
@@ -194,20 +195,25 @@ def with_means(
 ) -> Marginals:
     """Laws of these columns, moved toward means that another release tells.
 
-    `gaps` is what that one has beyond the mean of each law, with noise of this variance. Of a pair of
-    levels both releases are weighted by their precision; what gaps vary beyond both noises is an error
-    of their own. Laws of many numbers were denoised together, and nobody knows how far: what is left is
-    found by empirical Bayes, and is never more than the noise of the histogram.
+    `gaps` is what that one has beyond the mean of each law, with noise of this variance. Both releases
+    are weighted by their precision; what gaps vary beyond both noises is an error of their own (rows
+    were not shortened as those of the model are; values are not even inside their cells). Laws of many
+    numbers were denoised together, and nobody knows how far: empirical Bayes may find that less is left.
+    No mean moves by more than twice the noise of its histogram.
     """
     laws = list(marginals.laws)
     places = np.array(list(values))
     spreads = np.array([float(((v - v.mean()) ** 2).sum()) for v in values.values()])
     first = (marginals.sigma / marginals.rows) ** 2 * spreads
     is_pair = np.array([len(v) == 2 for v in values.values()])
-    shifts = np.zeros(len(places))
-    if is_pair.any():
-        own = np.maximum(float((gaps[is_pair] ** 2).mean()), first[is_pair] + noise)
-        shifts[is_pair] = gaps[is_pair] * first[is_pair] / own
+    gaps, seen, shifts = gaps.copy(), first + noise, np.zeros(len(places))
+    for alike in (np.flatnonzero(is_pair), np.flatnonzero(~is_pair)):
+        if len(alike) >= COMMON_COLUMNS:
+            gaps[alike] -= gaps[alike].mean()
+        if len(alike):
+            seen[alike] = np.maximum(seen[alike], float((gaps[alike] ** 2).mean()))
+    most = np.minimum(np.abs(gaps) * first / seen, _MOST_NOISE * np.sqrt(first))
+    shifts[is_pair] = np.copysign(most, gaps)[is_pair]
     numbers = np.flatnonzero(~is_pair)
     if len(numbers) >= COMMON_COLUMNS:
         varies = np.array([variance_of(laws[places[i]], values[places[i]]) for i in numbers])
@@ -216,8 +222,7 @@ def with_means(
             np.full(len(varies), noise),
         )
         found = signal(gaps[numbers], scaled, noises, evidence(gaps[numbers], scaled, noises))
-        most = np.abs(gaps[numbers]) * first[numbers] / (first[numbers] + noise)
-        shifts[numbers] = np.clip(found, -most, most)
+        shifts[numbers] = np.clip(found, -most[numbers], most[numbers])
     for place, shift in zip(places.tolist(), shifts.tolist(), strict=True):
         if shift:
             laws[place] = tilted(laws[place], values[place], shift)

@@ -9,9 +9,10 @@ from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.plan import settle
 from adumbra.mechanisms.moments.release import model_of, read_first
 from adumbra.postprocess.marginals import COMMON_COLUMNS
-from adumbra.postprocess.moments.laws import Marginals, tilted, with_means
+from adumbra.postprocess.moments.laws import Marginals, score_values, tilted, with_means
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
+from support.methods import draw, settled_on
 from support.moments import numbers_schema, run
 
 ROWS, SIGMA = 10_000.0, 200.0
@@ -148,3 +149,53 @@ def test_without_classes_laws_stay_as_the_histograms_tell_them():
         np.array_equal(one, other)
         for one, other in zip(first.laws, model_of(settled, arrays).marginals.laws, strict=True)
     )
+
+
+def test_means_that_all_columns_lack_alike_are_an_error_of_the_model():
+    """Their histograms together know it better: what is common moves no column."""
+    rng = np.random.default_rng(6)
+    laws, values = rng.dirichlet(np.full(16, 2.0), 40), np.linspace(0.0, 1.0, 16)
+    gaps = 0.02 + 1e-4 * rng.normal(size=40)
+    found = with_means(marginals_of(laws), dict.fromkeys(range(40), values), gaps, 1e-8)
+    assert rms((np.stack(found.laws) - laws) @ values) < 2e-4
+
+
+@pytest.mark.parametrize("cells", [2, 16])
+def test_no_mean_moves_by_more_than_twice_the_noise_of_its_histogram(cells):
+    rng = np.random.default_rng(7)
+    laws, values = rng.dirichlet(np.full(cells, 9.0), 64), np.linspace(0.0, 1.0, cells)
+    noise = SIGMA / ROWS * float(np.linalg.norm(values - values.mean()))
+    for gaps in (np.where(np.arange(64) == 3, 0.3, 0.0), 0.1 * rng.normal(size=64)):
+        found = with_means(marginals_of(laws), dict.fromkeys(range(64), values), gaps, 1e-8)
+        moved = np.abs((np.stack(found.laws) - laws) @ values)
+        assert moved.max() < 2.001 * noise
+
+
+def loud_table(rows=20_000, width=24):
+    """One row in twelve is high everywhere: how it is shortened no normal law shows."""
+    rng = np.random.default_rng(12)
+    loud = rng.random(rows) < 0.08
+    label = rng.integers(1, 3, rows)
+    quiet = rng.normal(-0.6, 0.1, (rows, width))
+    values = np.where(loud[:, None], rng.uniform(0.3, 1.0, (rows, width)), quiet)
+    return np.clip(values + 0.1 * (label == 2)[:, None], -1.0, 1.0), label
+
+
+def test_rows_that_are_shortened_unlike_those_of_the_model_do_little_harm():
+    values, label = loud_table()
+    width = values.shape[1]
+    table = pa.table({f"x{i}": values[:, i] for i in range(width)} | {"y": label})
+    source = open_source(table, numbers_schema(width, classes=2))
+    config = MomentsConfig(epsilon=0.3, delta=1e-6, table_share=0.0)
+    settled, arrays = settled_on(source, config), dict(draw(source, config).arrays)
+    first, _ = read_first(settled, arrays)
+    scores = [score_values(feature) for feature in settled.parts.design.features]
+    before, after = (
+        rms([law @ score for law, score in zip(one.laws, scores, strict=True)] - truth_of(values))
+        for one in (first, model_of(settled, arrays).marginals)
+    )
+    assert after < 1.5 * before
+
+
+def truth_of(values):
+    return (values.mean(axis=0) + 1.0) / 2.0
