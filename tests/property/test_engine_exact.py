@@ -12,7 +12,7 @@ from adumbra.data.bounds import bound_rows, project
 from adumbra.data.encode import Encoder
 from adumbra.data.opening import open_source
 from adumbra.engine import local
-from adumbra.engine.local import LocalEngine, grouped
+from adumbra.engine.local import LocalEngine, decoding, grouped
 from adumbra.errors import InvalidInput
 from adumbra.matrices import public_matrix
 from adumbra.numerics import NOISE_BLOCK
@@ -164,4 +164,16 @@ def test_files_are_decoded_by_as_many_threads_as_rows_are_worked_on_by():
     engine = LocalEngine(threads=before + 3, progress=lambda *_: seen.append(pa.cpu_count()))
     engine.fold(open_source(table(), SCHEMA), prepare, RowSum(width=WIDTH), stage="mean")
     assert seen[-1] == before + 3
+    assert pa.cpu_count() == before
+
+
+def test_passes_that_overlap_leave_arrow_as_the_first_one_found_it():
+    before = pa.cpu_count()
+    first, second = decoding(before + 1), decoding(before + 4)
+    first.__enter__()
+    second.__enter__()
+    assert pa.cpu_count() == before + 4
+    first.__exit__(None, None, None)
+    assert pa.cpu_count() == before + 4
+    second.__exit__(None, None, None)
     assert pa.cpu_count() == before

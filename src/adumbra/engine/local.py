@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import groupby
 from queue import Empty, SimpleQueue
+from threading import RLock
 from typing import Protocol, TypeVar, cast
 
 import numpy as np
@@ -205,18 +206,30 @@ class LocalEngine:
                     future.cancel()
 
 
+_PASSES = RLock()  # not Lock: a pass that nobody ends is ended by whichever thread clears it away
+_threads: list[int] = []  # of Arrow before any pass began, then of every pass under way
+
+
 @contextmanager
 def decoding(threads: int) -> Iterator[None]:
     """Let Arrow decode files by as many threads: of itself it asks OMP_NUM_THREADS, or takes all cores.
 
-    Workers that wait for one thread of a reader leave a core idle.
+    Workers that wait for one thread of a reader leave a core idle. Passes of several releases may
+    overlap in one process; the last one that ends leaves Arrow as the first one found it.
     """
-    before = pa.cpu_count()
-    pa.set_cpu_count(threads)
+    with _PASSES:
+        if not _threads:
+            _threads.append(pa.cpu_count())
+        _threads.append(threads)
+        pa.set_cpu_count(max(_threads[1:]))
     try:
         yield
     finally:
-        pa.set_cpu_count(before)
+        with _PASSES:
+            del _threads[_threads.index(threads, 1)]
+            pa.set_cpu_count(max(_threads[1:], default=_threads[0]))
+            if len(_threads) == 1:
+                _threads.clear()
 
 
 @cache
