@@ -127,9 +127,9 @@ def latent_model(
             offsets[:, block.columns] = 0.7 * np.log(np.maximum(block.shares, 1e-5))
     scales = latent_scales(blocks, class_shares, width)
     latent = tuple(
-        part / np.outer(scales[run], scales[run])
+        part if (scales[run] == 1.0).all() else part / np.outer(scales[run], scales[run])
         for run, part in zip(runs(covariances), covariances, strict=True)
-    )
+    )  # of numbers the same matrices: wide tables have no room for another copy
     shifts = means.copy()
     shifts[:, level_columns(blocks, width)] = 0.0  # offsets carry the classes of categories
     return _rooted(
@@ -173,13 +173,16 @@ def _rooted(model: LatentModel) -> LatentModel:
     roots = []
     for run, part in zip(runs(model.covariances), model.covariances, strict=True):
         levels = mask[run]
+        if not levels.any():
+            roots.append(root(part))
+            continue
         filled = part.copy()
         diagonal = np.diagonal(part).copy()
         diagonal[levels] = np.maximum(diagonal[levels], 1.0)
         np.fill_diagonal(filled, diagonal)
         factor = root(filled)
-        lengths = np.where(levels, np.linalg.norm(factor, axis=1), 1.0)
-        roots.append(factor / lengths[:, None])
+        factor /= np.where(levels, np.linalg.norm(factor, axis=1), 1.0)[:, None]
+        roots.append(factor)
     return replace(model, roots=tuple(roots))
 
 
