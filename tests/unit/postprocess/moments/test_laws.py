@@ -6,7 +6,6 @@ import pytest
 
 from adumbra.data.opening import open_source
 from adumbra.mechanisms.moments.config import MomentsConfig
-from adumbra.mechanisms.moments.plan import settle
 from adumbra.mechanisms.moments.release import model_of, read_first
 from adumbra.postprocess.marginals import COMMON_COLUMNS
 from adumbra.postprocess.moments.laws import Marginals, score_values, tilted, with_means
@@ -121,7 +120,7 @@ def test_drawn_rows_are_nearer_to_the_shares_than_histograms_alone():
     table, schema = boolean_table()
     truth = np.array([np.mean(table[f"b{i}"].to_numpy(zero_copy_only=False)) for i in range(40)])
     config = MomentsConfig(epsilon=0.1, delta=1e-6)
-    settled = settle(config, open_source(table, schema).schema)
+    settled = settled_on(open_source(table, schema), config)
     errors = []
     for seed in range(4):
         arrays = dict(run(table, schema, config, seed=seed).arrays)
@@ -143,7 +142,7 @@ def test_without_classes_laws_stay_as_the_histograms_tell_them():
     schema = numbers_schema(10)
     config = MomentsConfig(epsilon=1.0, delta=1e-6, table_share=0.0)
     arrays = dict(run(table, schema, config).arrays)
-    settled = settle(config, open_source(table, schema).schema)
+    settled = settled_on(open_source(table, schema), config)
     first, _ = read_first(settled, arrays)
     assert all(
         np.array_equal(one, other)
