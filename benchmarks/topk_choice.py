@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from published import topk as published
 from utility.topk import KeptEngine, load, our_columns
 
 from adumbra.data.opening import open_source
-from adumbra.evaluate import topk_published as published
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.mechanisms.topk.choice import settled_config
 from adumbra.mechanisms.topk.zone import as_sets

@@ -2,12 +2,17 @@
 
 import gc
 import os
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
 import typer.testing
 from hypothesis import HealthCheck, settings
+
+BENCHMARKS = str(Path(__file__).resolve().parents[1] / "benchmarks")
+if BENCHMARKS not in sys.path:
+    sys.path.append(BENCHMARKS)  # scripts beside the package; last: none hides an installed package
 
 pytest_plugins = ("support.costs", "support.ledger", "support.evidence")
 

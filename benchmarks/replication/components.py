@@ -3,11 +3,11 @@
 from functools import lru_cache, partial
 
 import numpy as np
+from published import component_metrics as metrics
+from published import components as published
 from utility.components import encoded, lda_published_not_private, private
 
 from adumbra.data.encode import Encoder
-from adumbra.evaluate import component_metrics as metrics
-from adumbra.evaluate import component_published as published
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.postprocess.decode import decode_rows

@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+from published import projections as published
 from sklearn.svm import LinearSVC
 
 from adumbra.data.opening import open_source
-from adumbra.evaluate import projection_published as published
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 from adumbra.postprocess.distances import DistanceModel, pair_distances
 from adumbra.postprocess.matrices import fit_denoiser

@@ -8,8 +8,8 @@ import itertools
 import math
 
 import numpy as np
+from published import projections as published
 
-from adumbra.evaluate import projection_published as published
 from adumbra.mechanisms.projection.config import JLLaplaceConfig
 from adumbra.postprocess.distances import DistanceModel, laplace_law, pair_distances
 from adumbra.postprocess.kmeans import kmeans

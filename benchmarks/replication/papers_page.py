@@ -35,7 +35,7 @@ its roles. `benchmarks/replication/sets.py` shows each key, `benchmarks/replicat
 and `python benchmarks/papers.py --roles` lists what a data set can serve. Realdisp, Twitter, BMS-POS,
 pumsb_star and AOL have theirs: put the Parquet file into the data folder. Others come by `--set FILE`.
 """
-RIVALS, BASELINES = "benchmarks/replication/comparators.py", "adumbra.evaluate.ron_gauss_baselines"
+RIVALS, BASELINES = "benchmarks/replication/comparators.py", "benchmarks/published/ron_gauss.py"
 PEERS = "benchmarks/replication/peer_comparators.py"
 COMPARATORS = (  # arm, what it is, source, where
     ("PrivateSVM", "linear SVM with Huber loss by objective perturbation, pure, replace-one",
@@ -53,7 +53,7 @@ COMPARATORS = (  # arm, what it is, source, where
     ("Gaussian, no projection", "noisy class sums and Gram of the full width", "MODIPS in kind",
      BASELINES),
     ("on each cell", "Laplace noise, or a noisy choice, for every cell", "identity mechanisms",
-     "adumbra.evaluate.component_published"),
+     "benchmarks/published/components.py"),
 )  # fmt: skip
 
 

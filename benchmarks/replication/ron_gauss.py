@@ -4,6 +4,7 @@ import math
 from functools import partial
 
 import numpy as np
+from published import ron_gauss as baselines
 from sklearn.cluster import KMeans
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -14,7 +15,6 @@ from sklearn.svm import SVC
 from utility.ron_gauss import split
 
 from adumbra.estimators.ron_gauss import RONGauss
-from adumbra.evaluate import ron_gauss_baselines as baselines
 from replication.cells import Cell, Experiment, Paper
 
 EPSILON, DELTA = 1.0, 1e-6

@@ -3,10 +3,10 @@
 from functools import partial
 
 import pyarrow as pa
+from published import topk as published
 from utility.topk import OURS, THEIRS, KeptEngine, our_columns, their_columns
 
 from adumbra.data.opening import open_source
-from adumbra.evaluate import topk_published as published
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import ItemSpec, Schema
 from adumbra.statistics.counts import ItemCounts, item_rows

@@ -5,7 +5,7 @@
 
 DATA_FOLDER (default ../shared/data) holds adult.parquet. Every private release goes through
 `adumbra.release` with a ledger of its own and exact noise; baselines of the paper come from
-`adumbra.evaluate.component_published`. NOT FOR RELEASE: everything here is compared with private rows.
+`benchmarks/published/components.py`. NOT FOR RELEASE: everything here is compared with private rows.
 """
 
 import argparse
@@ -20,11 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from published import component_metrics as metrics
+from published import components as published
+
 import adumbra as ad
 from adumbra.data.encode import Encoder
 from adumbra.data.opening import open_source
-from adumbra.evaluate import component_metrics as metrics
-from adumbra.evaluate import component_published as published
 from adumbra.mechanisms.lda.config import LDAConfig
 from adumbra.mechanisms.pca.config import PCAConfig
 from adumbra.postprocess.decode import decode_rows

@@ -21,7 +21,9 @@ import pyarrow.parquet as pq
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+sys.path.append(str(ROOT / "benchmarks"))
 
+from published import projections as published
 from support.distance_draws import distance_draws
 from support.projection import SetSource, items, rows_of
 
@@ -29,7 +31,6 @@ from adumbra import workflow
 from adumbra.matrices import public_matrix
 from adumbra.schema.schema import ItemSpec, Schema
 from adumbra.data.opening import open_source
-from adumbra.evaluate import projection_published as published
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.mechanisms.projection.config import JLLaplaceConfig
 from adumbra.postprocess.matrices import fit_denoiser

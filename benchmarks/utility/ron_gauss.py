@@ -13,6 +13,7 @@ run that was stopped goes on where it was. `--who ours` or `--who rivals` runs o
 
 import argparse
 import json
+import sys
 import warnings
 from pathlib import Path
 
@@ -23,8 +24,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, r2_score, silhouette_score
 from sklearn.preprocessing import StandardScaler
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from published import ron_gauss as baselines
+
 from adumbra.estimators.ron_gauss import RONGauss
-from adumbra.evaluate import ron_gauss_baselines as baselines
 from adumbra.mechanisms.ron_gauss import RONGaussConfig
 from adumbra.schema.schema import Schema
 from adumbra.workflow import plan

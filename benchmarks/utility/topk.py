@@ -22,9 +22,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from published import topk as published
+
 from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
-from adumbra.evaluate import topk_published as published
 from adumbra.mechanisms.topk import TopKConfig
 from adumbra.privacy.grant import open_grant
 from adumbra.privacy.guarantee import pure

@@ -6,8 +6,8 @@ the noise. The same harness must catch scales that are planted wrong, the paper'
 
 import numpy as np
 import pytest
+from published import components as published
 
-from adumbra.evaluate import component_published as published
 from adumbra.mechanisms import box_release
 from adumbra.mechanisms.base import Calibrated
 from adumbra.mechanisms.lda.config import LDAConfig

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from published import components as component_published
+from published import projections as projection_published
 from scipy.stats import chi2, norm
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-from adumbra.evaluate import component_published, projection_published
 from adumbra.privacy.conversion import epsilon_of, gaussian_sigma, mu_of
 from adumbra.relations import Neighbours
 from adumbra.statistics.box_moments import joint_l1

@@ -5,8 +5,8 @@ import os
 
 import numpy as np
 import pytest
+from published import components as published
 
-from adumbra.evaluate import component_published as published
 from adumbra.relations import Neighbours
 from adumbra.statistics.box_moments import BoxMoments, joint_l1, sigma_factors
 from support.components import ADD, REPLACE, box_pairs, box_row, box_shape

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from published.projections import theorem_2_sigma
 from scipy.stats import beta, chi2
 
 from adumbra import matrices, workflow
@@ -11,7 +12,6 @@ from adumbra.data.bounds import clip_projected
 from adumbra.data.sources import Batch
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import InvalidInput, Unsupported
-from adumbra.evaluate.projection_published import theorem_2_sigma
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms.projection import rows as projected
 from adumbra.mechanisms.projection.config import DPProConfig

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from published import topk as published
 
 from adumbra.errors import Unsupported
-from adumbra.evaluate import topk_published as published
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours
 from support.topk import DirectEngine, item_source, market

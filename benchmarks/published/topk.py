@@ -58,7 +58,7 @@ def true_columns(counts: Ints, k: int) -> Ints:
     return np.argsort(-counts, kind="stable")[:k]
 
 
-def prepare(  # noqa: PLR0913 - a run is these six things
+def prepare(
     source: Source, k: int, epsilon: float, shares: Mapping[Step, float], *, engine: Engine, grant: Grant
 ) -> Run:
     """The paper's budget on a source; it proves add-remove alone."""

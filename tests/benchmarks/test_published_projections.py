@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from published import projections as published
 
 from adumbra.errors import InvalidInput
-from adumbra.evaluate import projection_published as published
 from adumbra.privacy.conversion import delta_of, epsilon_of, gaussian_sigma, mu_of
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from published import component_metrics as metrics
+from published import components as published
 from scipy.stats import kstest
 
 from adumbra.errors import InvalidInput
-from adumbra.evaluate import component_metrics as metrics
-from adumbra.evaluate import component_published as published
 
 
 def test_printed_and_true_sensitivities():

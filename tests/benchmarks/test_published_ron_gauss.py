@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-
-from adumbra.evaluate import ron_gauss_baselines as baselines
+from published import ron_gauss as baselines
 
 RNG = np.random.default_rng(0)
 CODES = RNG.integers(0, 2, 3000)
