@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from adumbra.audit import branches
-from adumbra.audit.branch_list import LISTED
-from adumbra.audit.branches import examine_branches, modules, noted
+from support import branches
+from support.branch_list import LISTED
+from support.branches import examine_branches, modules, noted
 from support.topk import full
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +64,9 @@ def test_every_branch_is_taken_or_listed_and_a_rare_planted_one_is_seen(record_p
     for module, text, _ in RARE:
         assert modules()[module].read_text(encoding="utf-8").count(text) == 1
     found = examine_branches(full(COVER, ()), RARE)
-    remedy = "record it (audit/cases.py, audit/drills.py, COVER here), or list it (audit/branch_list.py)"
+    remedy = (
+        "record it (audit/cases.py, branch_drills.py, COVER here), or list it (support/branch_list.py)"
+    )
     assert found.missing == PLANTED, remedy
     assert found.stale == ()
     assert found.faults == ()

@@ -25,7 +25,6 @@ import numpy as np
 from scipy.special import stdtr
 
 from adumbra.audit.attack import attack, is_blind, worst
-from adumbra.audit.floats import off_grid
 from adumbra.audit.hostile import check_hostile
 from adumbra.audit.pairs import Case
 from adumbra.audit.recorder import (
@@ -157,6 +156,14 @@ def check_grid(case: Case) -> list[str]:
     values = np.column_stack([whole[name].to_numpy() for name in names])
     count = off_grid(values, grid)
     return [f"{count} of {values.size} numbers are off the grid"] if count else []
+
+
+def off_grid(values: Array, grid: float) -> int:
+    """How many released numbers are not multiples of the declared grid (0: none may be)."""
+    if grid <= 0:
+        return 0
+    steps = values / grid  # exact: the grid is a power of two
+    return int((steps != np.rint(steps)).sum())
 
 
 def check_freshness(recorded: Recorded) -> list[str]:

@@ -10,18 +10,22 @@ must be reached by some recorded release, or stand in `branch_list` with the rea
 An outcome that only raises releases nothing, and needs no line. Not branches: `np.where`, `min`, a table
 of functions; the several transcripts of `checks` are for those.
 
-The modules are imported a second time, with notes in them, in the auditor's own process (`__main__`).
+The modules are imported with notes in them in a process of its own (`branch_watch`).
 """
 
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from adumbra.audit.alone import reports
-from adumbra.audit.branch_list import LISTED
+import adumbra
+from support.branch_list import LISTED
 
 NOTE = "__note_branch__"
 PACKAGES = ("mechanisms", "privacy")
@@ -43,7 +47,7 @@ Edit = tuple[str, str, str]  # module, text of its source, what stands there ins
 
 def modules() -> dict[str, Path]:
     """The modules whose branches count, by name, with their files."""
-    root = Path(__file__).parents[1]
+    root = Path(adumbra.__file__).parent
     found = {}
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
@@ -226,6 +230,16 @@ def examine_branches(names: Sequence[str] = (), edits: Sequence[Edit] = ()) -> R
 
     `edits` plant bugs into the source that this process reads.
     """
-    (found,) = reports("branches", 0, "", json.dumps([list(names), [list(edit) for edit in edits]]))
+    tests = Path(__file__).parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        subprocess.run(
+            [sys.executable, "-m", "support.branch_watch", report],
+            env={**os.environ, "PYTHONPATH": str(tests)},
+            input=json.dumps([list(names), list(edits)]),
+            text=True,
+            check=True,
+        )
+        found = json.loads(report.read_text())
     listed = found.pop("listed")
     return Report(listed=listed, **{name: tuple(values) for name, values in found.items()})

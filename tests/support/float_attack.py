@@ -1,4 +1,4 @@
-"""Float and support attacks: holes in the set of possible outputs, off-grid numbers, order of sums.
+"""Float and support attacks: holes in the set of possible outputs, order of sums.
 
 Noise added to a float leaves a fingerprint of the value in the last bits: 1 + noise is a multiple of
 2^-53, 0 + noise near 0 is not. One such output tells the tables apart for certain (Mironov, CCS 2012).
@@ -52,14 +52,6 @@ def support_attack(draw: Draw, runs: int) -> float:
     """The epsilon that the last bits prove, at confidence 1 - 1e-9, for the values 0 and 1."""
     hits = [int((draw(value, runs) % 2.0**-53 != 0).sum()) for value in (0.0, 1.0)]
     return pure_epsilon_lower(Counts(before=hits[1], after=hits[0], runs=runs), GATE)
-
-
-def off_grid(values: Array, grid: float) -> int:
-    """How many released numbers are not multiples of the declared grid (0: none may be)."""
-    if grid <= 0:
-        return 0
-    steps = values / grid  # exact: the grid is a power of two
-    return int((steps != np.rint(steps)).sum())
 
 
 def float_sum_spread(rows: Array, orders: int, seed: int = 0) -> int:
