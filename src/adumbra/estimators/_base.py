@@ -6,8 +6,9 @@ search add up over its clones: tune on public data.
 """
 
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 from adumbra.workflow import prepare_in_memory
+
+_Kind = TypeVar("_Kind", bound=Config)
 
 # Ends the docstring of every estimator; indented as they are.
 BUDGET = """
@@ -60,6 +63,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def _config(self) -> Config:
         """The method's config, from the keywords of the constructor."""
         raise NotImplementedError
+
+    def _config_of(self, kind: type[_Kind], **fixed: object) -> _Kind:
+        """A config whose options are the keywords of the same names, and some that are fixed."""
+        given = self.get_params(deep=False)
+        same = {name: given[name] for name in signature(kind).parameters if name in given}
+        return kind(**same, **fixed)
 
     def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:
         """Set the fitted attributes from what was released."""

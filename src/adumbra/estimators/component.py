@@ -116,15 +116,8 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
         return self
 
     def _config(self) -> PCAConfig:
-        return PCAConfig(
-            n_components=self.n_components,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            output=self.output,
-            moments_share=self.moments_share,
-            shrink=self.shrink,
-            synthetic_rows=1 if self.output == "sample" else None,
-        )
+        rows = 1 if self.output == "sample" else None
+        return self._config_of(PCAConfig, synthetic_rows=rows)
 
     def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:
         self.layout_ = Layout(replace(settled.schema, label=None))
@@ -218,7 +211,7 @@ class LDAPublisher(_Publisher):
         return self
 
     def _config(self) -> LDAConfig:
-        return LDAConfig(epsilon=self.epsilon, delta=self.delta, loss=self.loss, synthetic_rows=1)
+        return self._config_of(LDAConfig, synthetic_rows=1)
 
     def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:
         self.layout_ = Layout(settled.schema)

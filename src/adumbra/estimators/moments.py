@@ -111,16 +111,8 @@ class MomentsSynthesizer(TableEstimator):
         return self
 
     def _config(self) -> MomentsConfig:
-        return MomentsConfig(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            synthetic_rows=1,  # rows are drawn by `sample`, from the released arrays
-            expected_rows=self.expected_rows,
-            marginal_share=self.marginal_share,
-            table_share=self.table_share,
-            numbers=self.numbers,
-            sample_seed=self.sample_seed,
-        )
+        # rows are drawn by `sample`, from the released arrays
+        return self._config_of(MomentsConfig, synthetic_rows=1)
 
     def _keep(self, kept: Kept, settled: Settled[MomentsConfig, Parts]) -> None:
         arrays = {name: np.asarray(value, np.float64) for name, value in kept.arrays.items()}

@@ -205,14 +205,7 @@ class DPPro(_Projection):
         self.matrix_seed = matrix_seed
 
     def _config(self) -> DPProConfig:
-        return DPProConfig(
-            n_components=self.n_components,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            row_norm=self.row_norm,
-            family=self.family,
-            matrix_seed=self.matrix_seed,
-        )
+        return self._config_of(DPProConfig)
 
     def _note_matrix(self, schema: Schema) -> None:
         matrix = public_projection(self._config(), row_space(schema, self.row_norm))
@@ -270,10 +263,4 @@ class JLLaplace(_Projection):
         self.family = family
 
     def _config(self) -> JLLaplaceConfig:
-        return JLLaplaceConfig(
-            n_components=self.n_components,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            row_norm=self.row_norm,
-            family=self.family,
-        )
+        return self._config_of(JLLaplaceConfig)

@@ -148,25 +148,8 @@ class RONGauss(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         return self
 
     def _config(self) -> RONGaussConfig:
-        return RONGaussConfig(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            n_components=self.n_components,
-            goal=self.goal,
-            mode=self.mode,
-            centring=self.centring,
-            covariance=self.covariance,
-            rescale=self.rescale,
-            unit_rows=self.unit_rows,
-            mean_share=self.mean_share,
-            clip_factor=self.clip_factor,
-            clip_tail=self.clip_tail,
-            output="columns" if self.reconstruct else "projected",
-            row_norm=self.row_norm,
-            expected_rows=self.expected_rows,
-            matrix_seed=self.matrix_seed,
-            synthetic_rows=1,
-        )
+        output = "columns" if self.reconstruct else "projected"
+        return self._config_of(RONGaussConfig, output=output, synthetic_rows=1)
 
     def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:  # noqa: ARG002  (as the others)
         arrays = {name: np.asarray(array, dtype=np.float64) for name, array in kept.arrays.items()}

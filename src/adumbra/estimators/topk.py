@@ -97,15 +97,7 @@ class TopKColumns(PrivateEstimator):
         return self
 
     def _config(self) -> TopKConfig:
-        return TopKConfig(
-            k=self.k,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            algorithm=self.algorithm,
-            length=self.length,
-            max_length=self.max_length,
-            expected_rows=self.expected_rows,
-        )
+        return self._config_of(TopKConfig)
 
     def _keep(self, kept: Kept, settled: Settled[Any, Any]) -> None:  # noqa: ARG002  (as the others)
         self.columns_ = kept.arrays["item"]
