@@ -77,7 +77,6 @@ LISTED: dict[str, tuple[str, ...]] = {
         "privacy.noise:coarse_kernel: not abs(value - (rounded - magic)) < limit [yes]",
         "privacy.noise:coarse_kernel: offset > 0 [no]",
         "privacy.noise:coarse_kernel: offset > 0 [yes]",
-        "privacy.noise:compiled_kernel: except RuntimeError [taken]",
         "privacy.noise:loaded_kernel: except Exception [taken]",
         "privacy.noise:noise_engine: _has_numba() [no]",
         "privacy.noise:require_kernel: noise_engine() == 'numba' and os.environ.get... [no]",

@@ -113,58 +113,23 @@ def _sets(neighbours: Neighbours, unit: Unit = Unit.ROW) -> Schema:
 def kinds() -> list[Kind]:
     """Every method, unit, relation and currency that a release can have."""
     cells = _table(Neighbours.ONE_ELEMENT, Unit.ELEMENT)
-    two = {"n_components": 2}
-    made = [
-        Kind(name="dppro/element", method="dppro", schema=cells, options=two),
-        Kind(name="jl-laplace/element", method="jl-laplace", schema=cells, options=two, delta=0.0),
-    ]
+    two: dict[str, object] = {"n_components": 2}
+    made = _projected("element", cells, two)
     for word, far in whole_range(cells, cells.names):
-        made += [
-            Kind(name=f"dppro/{word}", method="dppro", schema=far, options=two),
-            Kind(name=f"jl-laplace/{word}", method="jl-laplace", schema=far, options=two, delta=0.0),
-        ]
-    for unit, declared in (
-        ("element", replace(cells, label="y")),
-        ("row", _table(Neighbours.REPLACE_ONE)),
-    ):
-        told: dict[str, object] = {**two, "label": "randomised"}
-        made += [
-            Kind(name=f"dppro/{unit}/label", method="dppro", schema=declared, options=told),
-            Kind(
-                name=f"jl-laplace/{unit}/label",
-                method="jl-laplace",
-                schema=declared,
-                options=told,
-                delta=0.0,
-            ),
-        ]
-    by_item = _sets(Neighbours.ONE_ELEMENT, Unit.ELEMENT)
-    made += [
-        Kind(name="dppro/element/items", method="dppro", schema=by_item, options=two),
-        Kind(
-            name="jl-laplace/element/items", method="jl-laplace", schema=by_item, options=two, delta=0.0
-        ),
-    ]
+        made += _projected(word, far, two)
+    told: dict[str, object] = {**two, "label": "randomised"}
+    made += _projected("element/label", replace(cells, label="y"), told)
+    made += _projected("row/label", _table(Neighbours.REPLACE_ONE), told)
+    made += _projected("element/items", _sets(Neighbours.ONE_ELEMENT, Unit.ELEMENT), two)
     for relation in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
         schema = _table(relation)
         target, sets = _table(relation, label="a"), _sets(relation)
         if relation is Neighbours.REPLACE_ONE:  # row by row: the number of rows is public
             made += [
-                Kind(name="dppro/row", method="dppro", schema=schema, options=two),
-                Kind(name="jl-laplace/row", method="jl-laplace", schema=schema, options=two, delta=0.0),
+                *_projected("row", schema, two),
                 Kind(name="pca/rows", method="pca", schema=schema, options=two),
                 Kind(name="pca/pure/rows", method="pca", schema=schema, options=two, delta=0.0),
-            ]
-            short = {**two, "row_norm": 2.0}
-            made += [
-                Kind(name="dppro/row/items", method="dppro", schema=sets, options=short),
-                Kind(
-                    name="jl-laplace/row/items",
-                    method="jl-laplace",
-                    schema=sets,
-                    options=short,
-                    delta=0.0,
-                ),
+                *_projected("row/items", sets, {**two, "row_norm": 2.0}),
             ]
         made += [
             Kind(name=f"{name}/{relation}", method=method, schema=schema, options=options, delta=delta)
@@ -187,6 +152,12 @@ def kinds() -> list[Kind]:
         made.append(Kind(name=name, method="top-k", schema=_truths(schema), options=few, delta=0.0))
     persons = [_of_persons(kind) for kind in made if kind.name.startswith(OF_PERSONS)]
     return [*made, *persons, *(_scaled(kind) for kind in persons if kind.name.startswith(SCALED))]
+
+
+def _projected(part: str, schema: Schema, options: Mapping[str, object]) -> list[Kind]:
+    """The same release by a public projection and by a secret one."""
+    public = Kind(name=f"dppro/{part}", method="dppro", schema=schema, options=options)
+    return [public, replace(public, name=f"jl-laplace/{part}", method="jl-laplace", delta=0.0)]
 
 
 def _scaled(kind: Kind) -> Kind:

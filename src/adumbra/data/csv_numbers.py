@@ -13,11 +13,12 @@ import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from adumbra.compiled import machine_code
 from adumbra.data import csv_loops
 from adumbra.data.csv_loops import Bytes, Words
 from adumbra.data.csv_records import Layout, Records
@@ -94,12 +95,4 @@ def powers_of_five() -> Words:
 @lru_cache(maxsize=1)
 def compiled_parser() -> Parser:
     """The loop as machine code, cached on disk where there is a writable place."""
-    import numba  # noqa: PLC0415  (optional, and slow to import)
-    from numba.extending import register_jitable  # noqa: PLC0415
-
-    for step in csv_loops.SHARED:  # plain functions to Python, known to numba from here on
-        register_jitable(step)
-    try:
-        return cast("Parser", numba.njit(nogil=True, cache=True)(csv_loops.parse_loop))
-    except RuntimeError:  # numba found no writable place for its cache
-        return cast("Parser", numba.njit(nogil=True)(csv_loops.parse_loop))
+    return machine_code(csv_loops.parse_loop, csv_loops.SHARED)

@@ -9,13 +9,14 @@ it is arithmetic on released numbers without randomness, and numba and numpy giv
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeVar, cast
+from typing import Literal
 
 import numpy as np
 
+from adumbra.compiled import machine_code
 from adumbra.errors import require
 from adumbra.numerics import ROW_BITS, Array, Ints
 from adumbra.postprocess import greedy_arrays, greedy_loops
@@ -23,7 +24,6 @@ from adumbra.postprocess.decode import block_sizes
 
 Loss = Literal["squared", "absolute"]
 Engine = Literal["numba", "numpy"]
-SamplerT = TypeVar("SamplerT", bound=Callable[..., object])
 
 ONE = 2**ROW_BITS
 HALF = 2 ** (ROW_BITS - 1)
@@ -130,23 +130,10 @@ def class_orders(shares: Array, sizes: Iterable[int]) -> Iterator[Ints]:
 @lru_cache(maxsize=1)
 def compiled_absolute() -> greedy_loops.AbsoluteSampler:
     """The loop with absolute errors as machine code."""
-    return _compiled(greedy_loops.sample_absolute)
+    return machine_code(greedy_loops.sample_absolute, greedy_loops.SHARED)
 
 
 @lru_cache(maxsize=1)
 def compiled_squared() -> greedy_loops.SquaredSampler:
     """The loop with squared errors as machine code."""
-    return _compiled(greedy_loops.sample_squared)
-
-
-def _compiled(function: SamplerT) -> SamplerT:
-    """Compile, cached on disk where there is a writable place."""
-    import numba  # noqa: PLC0415  (optional, and slow to import)
-    from numba.extending import register_jitable  # noqa: PLC0415
-
-    for step in greedy_loops.SHARED:  # plain functions to Python, known to numba from here on
-        register_jitable(step)
-    try:
-        return cast("SamplerT", numba.njit(nogil=True, cache=True)(function))
-    except RuntimeError:  # numba found no writable place for its cache
-        return cast("SamplerT", numba.njit(nogil=True)(function))
+    return machine_code(greedy_loops.sample_squared, greedy_loops.SHARED)

@@ -26,6 +26,7 @@ from typing import Final
 
 import numpy as np
 
+from adumbra.compiled import machine_code
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT, Array, Ints, Lattice
 from adumbra.privacy._laws import MAX_SCALE, MIN_SCALE, Kind, decide
@@ -276,13 +277,7 @@ def coarse_kernel(  # noqa: PLR0913, PLR0917  (numba takes plain arguments only)
 @lru_cache(maxsize=1)
 def compiled_kernel() -> Kernel:
     """`coarse_kernel` as machine code, cached on disk where there is a writable place."""
-    import numba  # noqa: PLC0415  (optional, and slow to import)
-
-    try:
-        kernel: Kernel = numba.njit(nogil=True, cache=True)(coarse_kernel)
-    except RuntimeError:  # numba found no writable place for its cache
-        kernel = numba.njit(nogil=True)(coarse_kernel)
-    return kernel
+    return machine_code(coarse_kernel)
 
 
 @lru_cache(maxsize=1)

@@ -6,6 +6,7 @@ import types
 import numpy as np
 import pytest
 
+from adumbra.compiled import machine_code
 from adumbra.errors import InvalidInput
 from adumbra.postprocess import greedy, greedy_arrays, greedy_loops
 from adumbra.postprocess.greedy import ONE, Targets, class_orders, greedy_rows
@@ -185,6 +186,6 @@ def test_compiling_without_a_place_for_the_cache(monkeypatch):
     extending = types.SimpleNamespace(register_jitable=registered.append)
     monkeypatch.setitem(sys.modules, "numba", types.SimpleNamespace(njit=njit, extending=extending))
     monkeypatch.setitem(sys.modules, "numba.extending", extending)
-    assert greedy._compiled(len) is len
+    assert machine_code(len, greedy_loops.SHARED) is len
     assert asked == [{"nogil": True, "cache": True}, {"nogil": True}]
     assert tuple(registered) == greedy_loops.SHARED

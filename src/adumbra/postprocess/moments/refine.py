@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from adumbra.compiled import machine_code
 from adumbra.numerics import Array, Ints, table_places
 from adumbra.postprocess.greedy import sampler_engine
 from adumbra.postprocess.moments.refine_loops import Lacking, sweep_arrays, sweep_loops
@@ -103,10 +104,4 @@ def lacking_of(codes: Ints, starts: Ints, wanted: Array, triples: Sequence[Tripl
 @lru_cache(maxsize=1)
 def compiled_sweep() -> Sweep:
     """The loop as machine code, cached on disk where there is a writable place."""
-    import numba  # noqa: PLC0415  (optional, and slow to import)
-
-    try:
-        made: Sweep = numba.njit(nogil=True, cache=True)(sweep_loops)
-    except RuntimeError:  # numba found no writable place for its cache
-        made = numba.njit(nogil=True)(sweep_loops)
-    return made
+    return machine_code(sweep_loops)
