@@ -8,57 +8,18 @@ correlation COLUMN and COLUMN                regress COLUMN ~ COLUMN + COLUMN ..
 components K                                 distance ROW and ROW
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
 
+from adumbra.answers.capped import CappedAnswers
 from adumbra.answers.conditions import Conditions, Scanner, shown, suggestion
-from adumbra.answers.estimate import Answer, Asked, Estimate
-from adumbra.answers.others import distance
+from adumbra.answers.estimate import Answer, Asked
+from adumbra.answers.histograms import HistogramAnswers
+from adumbra.answers.moments import MomentAnswers
+from adumbra.answers.others import FewAnswers, distance
 from adumbra.errors import InvalidInput
 
-
-class Answers(Protocol):
-    """What can be asked of a release, with conditions that are read already."""
-
-    def mean(self, name: str, where: Conditions, asked: Asked) -> Estimate:
-        """A mean."""
-        ...
-
-    def variance(self, name: str, where: Conditions, asked: Asked) -> Estimate:
-        """A variance."""
-        ...
-
-    def quantile(self, name: str, q: float, where: Conditions, asked: Asked) -> Estimate:
-        """A quantile."""
-        ...
-
-    def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
-        """A share."""
-        ...
-
-    def count(self, where: Conditions, asked: Asked) -> Estimate:
-        """A count."""
-        ...
-
-    def crosstab(self, one: str, other: str, asked: Asked) -> Mapping[str, Estimate]:
-        """Shares of pairs."""
-        ...
-
-    def compare(self, name: str, by: str, reference: str | None, asked: Asked) -> Mapping[str, Estimate]:
-        """Differences between classes."""
-        ...
-
-    def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
-        """A correlation."""
-        ...
-
-    def regress(self, target: str, features: tuple[str, ...], asked: Asked) -> Mapping[str, Estimate]:
-        """Coefficients."""
-        ...
-
-    def principal_components(self, k: int, asked: Asked) -> Mapping[str, Estimate]:
-        """Variances along the leading directions."""
-        ...
+# What can be asked of a release, with conditions that are read already.
+Answers = CappedAnswers | FewAnswers | HistogramAnswers | MomentAnswers
 
 
 def ask(answers: Answers, text: str, asked: Asked) -> Answer:
@@ -194,7 +155,7 @@ def _number(scanner: Scanner, what: str) -> float:
         raise InvalidInput(f"{shown(text)}: not a number; expected {what}") from None
 
 
-QUESTIONS: dict[str, Callable[[Any, Scanner, Asked], Later]] = {
+QUESTIONS: dict[str, Callable[[Answers, Scanner, Asked], Later]] = {
     "mean": _mean,
     "share": _share,
     "count": _count,

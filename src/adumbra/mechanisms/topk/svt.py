@@ -16,7 +16,6 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,58 +49,27 @@ def marker(step: str) -> str:
     return f"{step}-threshold"
 
 
-class Schedule(Protocol):
-    """What the next comparison may cost: a function of epsilon and of the labels given so far."""
-
-    @property
-    def block(self) -> int:
-        """The number of the threshold in force; a new number asks for a fresh one."""
-
-    @property
-    def threshold(self) -> Fraction:
-        """Epsilon of the threshold in force; already taken off `remaining`."""
-
-    @property
-    def column(self) -> Fraction:
-        """Epsilon of the next comparison."""
-
-    @property
-    def remaining(self) -> Fraction:
-        """Epsilon not yet spent, whatever the further labels are."""
-
-    @property
-    def free(self) -> bool | None:
-        """The label that leaves the schedule as it is, if there is one."""
-
-    @property
-    def done(self) -> bool:
-        """Whether no comparison is left."""
-
-    def after(self, label: bool) -> "Schedule":
-        """The schedule once the next column has this label."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sparse:
     """Plain SVT: one threshold, `wanted` accepted columns of `column` each; refusals are free."""
 
-    threshold: Fraction
-    column: Fraction
+    threshold: Fraction  # epsilon of the one threshold
+    column: Fraction  # epsilon of the next comparison
     wanted: int
 
     @property
     def block(self) -> int:
-        """One threshold for all."""
+        """The number of the threshold in force: one for all."""
         return 0
 
     @property
     def remaining(self) -> Fraction:
-        """The acceptances to come."""
+        """Epsilon not yet spent: the acceptances to come."""
         return self.column * self.wanted
 
     @property
     def free(self) -> bool:
-        """A refusal."""
+        """The label that leaves the schedule as it is: a refusal."""
         return False
 
     @property
@@ -132,10 +100,10 @@ class Blocks:
     threshold a quarter of such a share.
     """
 
-    remaining: Fraction
+    remaining: Fraction  # epsilon not yet spent, whatever the further labels are
     wanted: int
-    block: int = 0
-    threshold: Fraction = Fraction(0)
+    block: int = 0  # the number of the threshold in force; a new number asks for a fresh one
+    threshold: Fraction = Fraction(0)  # its epsilon, already taken off `remaining`
     run: bool | None = None  # the label that opened this block
 
     @property
@@ -172,6 +140,10 @@ def _open(remaining: Fraction, wanted: int, block: int) -> Blocks:
     """A block with its threshold paid."""
     threshold = remaining / (4 * wanted)
     return Blocks(remaining=remaining - threshold, wanted=wanted, block=block, threshold=threshold)
+
+
+# What the next comparison may cost: a function of epsilon and of the labels given so far.
+Schedule = Sparse | Blocks
 
 
 def label_columns(
