@@ -8,17 +8,9 @@ import pytest
 from adumbra.audit.attack import attack
 from adumbra.audit.checks import examine, settle, transcripts
 from adumbra.audit.hostile import hostile_tables
-from adumbra.audit.mutants import (
-    EPSILON,
-    MUTANTS,
-    Verdict,
-    chosen_mutants,
-    find,
-    sound_hosts,
-    try_mutants,
-)
+from adumbra.audit.mutant_list import MUTANTS
+from adumbra.audit.mutants import EPSILON, Verdict, chosen_mutants, try_mutants
 from adumbra.audit.recorder import record_pair
-from adumbra.errors import InvalidInput
 from support.claims import claims
 from support.planting import plant
 from support.topk import full
@@ -32,10 +24,15 @@ def settled(case):
     return settle(CASES[case])
 
 
+def host_of(mutant):
+    """The case that a bug is planted into."""
+    is_plain = mutant.config is None and mutant.tables is None
+    return settled(mutant.case) if is_plain else mutant.host(CASES)
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_planted_bug_is_caught(mutant, record_property):
-    is_plain = mutant.config is None and mutant.tables is None
-    host = settled(mutant.case) if is_plain else mutant.host(CASES)
+    host = host_of(mutant)
     with plant(mutant.patches()):
         findings = tuple(examine(host, 200_000, mutant.check))
     verdict = Verdict(mutant=mutant.name, case=mutant.case, check=mutant.check, findings=findings)
@@ -70,16 +67,14 @@ def test_transcripts_reach_what_likely_noise_does_not():
 
 def test_there_are_twenty_or_more_with_names_of_their_own():
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20
-    assert find("noise seed fixed").case == "dppro/row"
-    with pytest.raises(InvalidInput, match="mutant=none"):
-        find("none")
 
 
 def test_nothing_is_found_where_nothing_is_planted():
     """Chance of a false alarm: below 1e-9 for each attack and each comparison of noise."""
-    verdicts = list(sound_hosts(full(5_000, 200_000)))
-    assert [verdict for verdict in verdicts if verdict.findings] == []
-    assert len(verdicts) >= 12
+    hosts = {(mutant.case, mutant.tables is None): mutant for mutant in reversed(MUTANTS)}
+    findings = {name: examine(host_of(one), full(5_000, 200_000)) for name, one in hosts.items()}
+    assert {name: found for name, found in findings.items() if found} == {}
+    assert len(findings) >= 12
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("dppro", "jl-laplace"))])

@@ -159,7 +159,7 @@ def reported_reach(
         if is_far(out, miss):
             continue
         away = reluctance(out, miss)
-        reported = told_quantile(miss * (1.0 - SET_ASIDE) / 2.0, tilt, away)
+        reported = reported_quantile(miss * (1.0 - SET_ASIDE) / 2.0, tilt, away)
         found = found + np.where(away > NEAR, np.maximum(reported - plain, 0.0), 0.0)
     if not is_laplace:
         return found
@@ -194,7 +194,7 @@ def _far(miss: float) -> float:
     return float(np.interp(-NEAR, -grid, beyond))
 
 
-def told_quantile(tail: float, tilt: Array, away: Array) -> Array:
+def reported_quantile(tail: float, tilt: Array, away: Array) -> Array:
     """What U passes with chance `tail`, given Z > away; U and Z are normal with correlation tilt."""
     tilts, aways, values = _table(float(tail))
     x = np.clip((np.asarray(tilt) + 1.0) / (tilts[1] - tilts[0]), 0.0, len(tilts) - 1.000001)
@@ -208,7 +208,7 @@ def told_quantile(tail: float, tilt: Array, away: Array) -> Array:
 
 @lru_cache(maxsize=16)
 def _table(tail: float) -> tuple[Array, Array, Array]:
-    """`told_quantile` on a grid, by Gauss-Legendre quadrature and bisection."""
+    """`reported_quantile` on a grid, by Gauss-Legendre quadrature and bisection."""
     tilts, aways = np.linspace(-1.0, 1.0, 81), np.linspace(NEAR - 1.5, MOST, 41)
     nodes, weights = np.polynomial.legendre.leggauss(48)
     places, weights = (nodes + 1.0) / 2.0, weights / 2.0

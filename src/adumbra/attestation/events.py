@@ -19,7 +19,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Self
 
@@ -73,9 +73,9 @@ def head_message(ledger: str, log: str, sequence: int, digest: str) -> bytes:
 class Link:
     """One event on top of the hash before it: its bytes, its hash, and what a head there signs."""
 
-    body: bytes
+    body: bytes = field(repr=False)  # of a fingerprint it holds the number of rows, which is private
     hash: str
-    message: bytes
+    message: bytes = field(repr=False)
 
 
 def link(ledger: str, event: Mapping[str, Any], before: str) -> Link:

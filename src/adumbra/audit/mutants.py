@@ -2,30 +2,16 @@
 
 They are set in a process of their own (`alone`), never in this one.
 
-A mutant that no check sees is a hole in the audit; a finding where nothing is planted is a false alarm
-or a defect.
+A mutant that no check sees is a hole in the audit.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adumbra.audit.alone import reports
-from adumbra.audit.cases import all_cases
-from adumbra.audit.checks import ATTACK_RUNS, Finding, examine
+from adumbra.audit.checks import ATTACK_RUNS, Finding
 from adumbra.audit.mutant import Mutant
 from adumbra.audit.mutant_list import MUTANTS
-from adumbra.errors import InvalidInput
-
-__all__ = [
-    "EPSILON",
-    "MUTANTS",
-    "Mutant",
-    "Verdict",
-    "chosen_mutants",
-    "find",
-    "sound_hosts",
-    "try_mutants",
-]
 
 EPSILON = 8.0  # where an attack sees a shortfall of a few per cent (docs/theory.md T16)
 
@@ -62,23 +48,3 @@ def try_mutants(
     for report in reports("mutants", runs, method or "", thorough):
         findings = tuple(Finding(**finding) for finding in report.pop("findings"))
         yield Verdict(**report, findings=findings)
-
-
-def sound_hosts(runs: int = ATTACK_RUNS) -> Iterator[Verdict]:
-    """The same cases and tables with nothing planted: every finding is a false alarm."""
-    cases = {case.name: case for case in all_cases(EPSILON)}
-    seen: set[tuple[str, bool]] = set()
-    for mutant in MUTANTS:
-        if (mutant.case, mutant.tables is None) in seen:
-            continue
-        seen.add((mutant.case, mutant.tables is None))
-        findings = tuple(examine(mutant.host(cases), runs))
-        yield Verdict(mutant="nothing planted", case=mutant.case, check="", findings=findings)
-
-
-def find(name: str) -> Mutant:
-    """The mutant of that name."""
-    for mutant in MUTANTS:
-        if mutant.name == name:
-            return mutant
-    raise InvalidInput(f"mutant={name}: unknown; `adumbra audit --mutants` prints their names")

@@ -119,8 +119,8 @@ def _lists(x: object, n_columns: int | None) -> tuple[pa.Array, int]:
         given = x.tocsr(copy=True) if hasattr(x, "tocsr") else is_there(as_numbers(x))
         matrix = csr_array(given)
         matrix.sum_duplicates()
-        told = f"X has {matrix.shape[1]} columns, leave it out"
-        require(n_columns is None, f"n_columns={n_columns}: is for lists of items; {told}")
+        remedy = f"X has {matrix.shape[1]} columns, leave it out"
+        require(n_columns is None, f"n_columns={n_columns}: is for lists of items; {remedy}")
         require(matrix.shape[1] >= 1, "X without a column: give rows x columns")
         matrix.data = is_there(array_numbers(matrix.data))
         matrix.eliminate_zeros()

@@ -182,7 +182,7 @@ def _dppro_plan(config: DPProConfig, parts: DPProParts, size: Size) -> Plan:
         return gaussian_law(gaussian_sigma(2.0 * radius, mu), 0.0)
 
     whole = gaussian_law(gaussian_sigma(unprojected(space).l2, mu), 0.0)
-    told = forecast(
+    outlook = forecast(
         model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
     )
     return Plan(
@@ -190,14 +190,14 @@ def _dppro_plan(config: DPProConfig, parts: DPProParts, size: Size) -> Plan:
         guarantee=promise(config.epsilon, config.delta, space.unit, space.neighbours),
         purposes=(PURPOSE, *parts.label.purposes),
         noise=(noise_entry(parts.noise, "gaussian"), *parts.label.entries),
-        expected=told.expected,
+        expected=outlook.expected,
         notes=(
             *moves_notes(space),
             *parts.label.notes,
-            *told.notes,
+            *outlook.notes,
             *laplace_notes(space, model, config.epsilon),
         ),
-        details={"family": matrix.family, "standard_error_by_n_components": told.table},
+        details={"family": matrix.family, "standard_error_by_n_components": outlook.table},
         size=size,
     )
 
@@ -305,7 +305,7 @@ def _jl_laplace_plan(config: JLLaplaceConfig, parts: JLParts, size: Size) -> Pla
         return laplace_law(here if steady else here * (k / config.n_components) ** 0.5, 2.0**-60)
 
     whole = laplace_law(unprojected(space).l1 / epsilon, 2.0**-60)
-    told = forecast(
+    outlook = forecast(
         model, space, epsilon=config.epsilon, guess=config.distance_guess, law=law, whole=whole
     )
     steady = matrix.family in STEADY and not space.groups and len(set(space.spans)) <= 1
@@ -320,8 +320,8 @@ def _jl_laplace_plan(config: JLLaplaceConfig, parts: JLParts, size: Size) -> Pla
         guarantee=pure(config.epsilon, space.unit, space.neighbours),
         purposes=(MATRIX, PURPOSE, *parts.label.purposes),
         noise=(noise_entry(noise.calibrated, "laplace"), *parts.label.entries),
-        expected=told.expected,
-        notes=(*moves_notes(space), *parts.label.notes, *told.notes, *doubt),
-        details={"family": matrix.family, "standard_error_by_n_components": told.table},
+        expected=outlook.expected,
+        notes=(*moves_notes(space), *parts.label.notes, *outlook.notes, *doubt),
+        details={"family": matrix.family, "standard_error_by_n_components": outlook.table},
         size=size,
     )

@@ -60,8 +60,8 @@ def settle(config: TopKConfig, schema: Schema) -> Settled[TopKConfig, Parts]:
     names = read_names(schema)  # a fault in it is said before anything is paid
     budget = budget_of(config)
     planned = _plan(config, schema, guarantee, budget)
-    told = (*unused_guess(config, schema.rows), *choice_notes(asked, config, schema))
-    planned = replace(planned, notes=(*told, *planned.notes))
+    notes = (*unused_guess(config, schema.rows), *choice_notes(asked, config, schema))
+    planned = replace(planned, notes=(*notes, *planned.notes))
     parts = Parts(budget=budget, names=names)
     return Settled(config=config, schema=schema, plan=planned, parts=parts)
 
