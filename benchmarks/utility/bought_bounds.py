@@ -20,6 +20,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from utility.moments_tables import load
+from utility.two_way import two_way
 
 from adumbra.data.opening import open_source
 from adumbra.evaluate import tstr, utility
@@ -72,7 +73,7 @@ def judged(rows, made, test, schema):
         "LR AUC": tstr.logistic(rows, test, schema).auc,
         "GB AUC": tstr.boosted(rows, test, schema).auc,
         "one-way TV": utility.one_way(left, right),
-        "two-way TV": utility.two_way(left, right),
+        "two-way TV": two_way(left, right),
     }
 
 

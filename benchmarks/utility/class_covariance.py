@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from utility.moments_tables import ADD, ADULT, load, schema_of, split
+from utility.two_way import two_way
 
 from adumbra.data.opening import open_source
 from adumbra.evaluate import tstr, utility
@@ -113,7 +114,7 @@ def judged(rows, test, schema):
     found |= {"one-way TV": utility.one_way(left, right), "two-way TV": np.nan}
     if schema.width <= MOST_JUDGED:
         found |= {"GB AUC": tstr.boosted(rows, test, schema).auc}
-        found |= {"two-way TV": utility.two_way(left, right)}
+        found |= {"two-way TV": two_way(left, right)}
     return found
 
 

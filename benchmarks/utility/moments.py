@@ -32,6 +32,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from comparison import facts, judges
 from utility import moments_page
 from utility.moments_tables import ADD, NAMES, load, other_of
+from utility.two_way import two_way
 
 import adumbra
 from adumbra.data.opening import open_source
@@ -71,7 +72,7 @@ def scores(synthetic, test, schema, name):
     left, right = (utility.table_codes(t, schema) for t in (synthetic, test))
     found["one-way TV"] = utility.one_way(left, right)
     if schema.width <= NARROW:
-        found["two-way TV"] = utility.two_way(left, right)
+        found["two-way TV"] = two_way(left, right)
         found["three-way TV"] = judges.total_variation(left, right, judges.sets_of(schema.width, 3))
     return found
 

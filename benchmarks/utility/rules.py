@@ -27,6 +27,7 @@ import pyarrow as pa
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from utility.moments_tables import load
+from utility.two_way import two_way
 
 from adumbra.data.opening import open_source
 from adumbra.evaluate import tstr, utility
@@ -201,7 +202,7 @@ def adult(given):
             scores = {
                 "LR AUC": tstr.logistic(rows, test, schema).auc,
                 "GB AUC": tstr.boosted(rows, test, schema).auc,
-                "two-way TV": utility.two_way(*codes),
+                "two-way TV": two_way(*codes),
             }
             shown = ", ".join(f"{key} {value:.4f}" for key, value in scores.items())
             print(f"adult {name}, seed {seed}: {shown}; broken", broken_adult(frame), flush=True)

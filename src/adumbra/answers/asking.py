@@ -10,7 +10,6 @@ components K                                 distance ROW and ROW
 
 from collections.abc import Callable
 
-from adumbra.answers.capped import CappedAnswers
 from adumbra.answers.conditions import Conditions, Scanner, shown, suggestion
 from adumbra.answers.estimate import Answer, Asked
 from adumbra.answers.histograms import HistogramAnswers
@@ -19,7 +18,7 @@ from adumbra.answers.others import FewAnswers, distance
 from adumbra.errors import InvalidInput
 
 # What can be asked of a release, with conditions that are read already.
-Answers = CappedAnswers | FewAnswers | HistogramAnswers | MomentAnswers
+Answers = FewAnswers | HistogramAnswers | MomentAnswers
 
 
 def ask(answers: Answers, text: str, asked: Asked) -> Answer:

@@ -5,7 +5,6 @@ are moved to their caps. Counts answer what needs cells: quantiles, and conditio
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from adumbra.answers.conditions import Conditions, shown
@@ -18,10 +17,9 @@ FOURTH = "sampling error with fourth moments from cell middles"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CappedAnswers:
-    """What an answers release can be asked."""
+class CappedAnswers(MomentAnswers):
+    """What an answers release can be asked: what its sums answer, and what its counts do."""
 
-    sums: MomentAnswers = field(repr=False)
     counts: HistogramAnswers = field(repr=False)
 
     def mean(self, name: str, where: Conditions, asked: Asked) -> Estimate:
@@ -29,21 +27,21 @@ class CappedAnswers:
         if self._needs_cells(where):
             _one_column(f"mean of {shown(name)}", (name,), where)
             return self.counts.mean(name, where, asked)
-        return self.sums.mean(name, where, asked)
+        return MomentAnswers.mean(self, name, where, asked)
 
     def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
         """The share of rows that meet conditions on one or two columns."""
         if self._needs_cells((*where, *given)):
             _one_column("share", (), (*where, *given))
             return self.counts.share(where, given, asked)
-        return self.sums.share(where, given, asked)
+        return MomentAnswers.share(self, where, given, asked)
 
     def count(self, where: Conditions, asked: Asked) -> Estimate:
         """How many rows meet the conditions."""
         if self._needs_cells(where):
             _one_column("count", (), where)
             return self.counts.count(where, asked)
-        return self.sums.count(where, asked)
+        return MomentAnswers.count(self, where, asked)
 
     def quantile(self, name: str, q: float, where: Conditions, asked: Asked) -> Estimate:
         """The smallest value that at least a share q of rows do not exceed; no cap is in it."""
@@ -56,11 +54,11 @@ class CappedAnswers:
         if self._needs_cells(where):
             _one_column(f"variance of {shown(name)}", (name,), where)
             return self.counts.variance(name, where, asked)
-        found = self.sums.variance(name, where, replace(asked, population=False))
+        found = MomentAnswers.variance(self, name, where, replace(asked, population=False))
         if not asked.population or found.is_hidden:
             return found
         sampling = self._variance_sampling(name, found.value)
-        reach = asked.reach(is_laplace=self.sums.is_laplace) * sampling
+        reach = asked.reach(is_laplace=self.is_laplace) * sampling
         below, above = found.value - found.interval[0], found.interval[1] - found.value
         return replace(
             found,
@@ -74,36 +72,16 @@ class CappedAnswers:
             notes=(*found.notes, FOURTH),
         )
 
-    def crosstab(self, one: str, other: str, asked: Asked) -> Mapping[str, Estimate]:
-        """The share of rows in each pair of levels."""
-        return self.sums.crosstab(one, other, asked)
-
-    def compare(self, name: str, by: str, reference: str | None, asked: Asked) -> Mapping[str, Estimate]:
-        """Differences of means or shares between levels of any category."""
-        return self.sums.compare(name, by, reference, asked)
-
-    def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
-        """The correlation of two numbers within their caps."""
-        return self.sums.correlation(one, other, asked)
-
-    def regress(self, target: str, features: tuple[str, ...], asked: Asked) -> Mapping[str, Estimate]:
-        """Coefficients of a linear regression of numbers within their caps."""
-        return self.sums.regress(target, features, asked)
-
-    def principal_components(self, k: int, asked: Asked) -> Mapping[str, Estimate]:
-        """Variances along the leading directions of the numbers."""
-        return self.sums.principal_components(k, asked)
-
     def _needs_cells(self, conditions: Conditions) -> bool:
         """Whether a condition is on a number: sums hold no cells."""
-        return any(self.sums.term(clause.column).is_number for clause in conditions)
+        return any(self.term(clause.column).is_number for clause in conditions)
 
     def _variance_sampling(self, name: str, variance: float) -> float:
         """The sampling error of a variance: fourth moment of cell middles and its noise."""
-        cells, term = self.counts.column(name), self.sums.term(name)
+        cells, term = self.counts.column(name), self.term(name)
         low, high = term.middle - term.width / 2.0, term.middle + term.width / 2.0
         middles = cells.values().middle.clip(low, high)
-        counts, rows = self.counts.tables[name].sum(axis=0), max(self.sums.sums.rows, 1.0)
+        counts, rows = self.counts.tables[name].sum(axis=0), max(self.sums.rows, 1.0)
         centred = (middles - float(counts @ middles) / rows) ** 4
         noise = self.counts.sigma * math.sqrt(float(centred @ centred))
         fourth = (float(counts @ centred) + noise) / rows

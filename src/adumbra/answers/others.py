@@ -3,6 +3,7 @@
 `top-k` with all counts answers counts of items, projected rows answer distances; a model of projected
 rows (`ron-gauss`) answers nothing about a column.
 """
+# ruff: noqa: ARG002 - all kinds of answers take the same questions; these refuse most of them unread
 
 import math
 from collections.abc import Mapping
@@ -50,22 +51,18 @@ class FewAnswers:
 
     def mean(self, name: str, where: Conditions, asked: Asked) -> Estimate:
         """Refused."""
-        del where, asked
         self._refuse(f"mean of {shown(name)}")
 
     def variance(self, name: str, where: Conditions, asked: Asked) -> Estimate:
         """Refused."""
-        del where, asked
         self._refuse(f"variance of {shown(name)}")
 
     def quantile(self, name: str, q: float, where: Conditions, asked: Asked) -> Estimate:
         """Refused."""
-        del q, where, asked
         self._refuse(f"quantile of {shown(name)}")
 
     def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
         """Refused, unless rows can be counted."""
-        del given, asked
         self._refuse("share of rows" if not where else f"share of {shown(str(where[0]))}")
 
     def count(self, where: Conditions, asked: Asked) -> Estimate:
@@ -77,27 +74,22 @@ class FewAnswers:
 
     def crosstab(self, one: str, other: str, asked: Asked) -> Mapping[str, Estimate]:
         """Refused."""
-        del asked
         self._refuse(f"crosstab of {shown(one)} and {shown(other)}")
 
     def compare(self, name: str, by: str, reference: str | None, asked: Asked) -> Mapping[str, Estimate]:
         """Refused."""
-        del by, reference, asked
         self._refuse(f"comparison of {shown(name)}")
 
     def correlation(self, one: str, other: str, asked: Asked) -> Estimate:
         """Refused."""
-        del asked
         self._refuse(f"correlation of {shown(one)} and {shown(other)}")
 
     def regress(self, target: str, features: tuple[str, ...], asked: Asked) -> Mapping[str, Estimate]:
         """Refused."""
-        del features, asked
         self._refuse(f"regression of {shown(target)}")
 
     def principal_components(self, k: int, asked: Asked) -> Mapping[str, Estimate]:
         """Refused."""
-        del asked
         self._refuse(f"{k} principal components")
 
 

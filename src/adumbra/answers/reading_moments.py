@@ -86,10 +86,8 @@ def capped_answers(  # noqa: PLR0913 - released numbers and what is public of th
         matrix=moved, variances=variances, dummies=dummies, classes=1, rows=rows,
         rows_are_public=rows_are_public,
     )  # fmt: skip
-    answers = MomentAnswers(
-        terms={term.name: term for term in terms}, sums=sums, label=None, is_laplace=is_laplace
-    )
-    return CappedAnswers(sums=answers, counts=counts)
+    named = {term.name: term for term in terms}
+    return CappedAnswers(terms=named, sums=sums, label=None, is_laplace=is_laplace, counts=counts)
 
 
 def _capped(term: Term, cap: Sequence[float] | None) -> Term:

@@ -44,11 +44,9 @@ class Signer(Protocol):
     @property
     def public(self) -> PublicKey:
         """The public half."""
-        ...
 
     def sign(self, message: bytes, namespace: str) -> Signature:
         """A signature that was checked."""
-        ...
 
 
 class FileSigner:

@@ -20,7 +20,7 @@ import pyarrow.csv as pa_csv
 from adumbra.data.csv_header import Header, read_rows, rest_of_rows, table_header
 from adumbra.data.csv_numbers import plain_table, ready_loop, uses_loop
 from adumbra.data.csv_records import Layout, Records, checked, plain_records, split_records
-from adumbra.data.files import PieceSource, match_columns, pin_files, require_rows
+from adumbra.data.files import TextSource, match_columns, require_rows
 from adumbra.data.lines import MARK, READ_BYTES, is_utf8
 from adumbra.schema.schema import Schema
 
@@ -84,21 +84,10 @@ def _convert(data: bytes | memoryview, layout: Layout, types: dict[str, pa.DataT
     return table.slice(1) if ahead else table
 
 
-@dataclass(frozen=True, slots=True)
-class CsvSource(PieceSource):
-    """Rows of CSV files; holds paths and public facts only."""
+class CsvSource(TextSource):
+    """Records of CSV files."""
 
-    paths: tuple[Path, ...]
-    schema: Schema
-    counted: int | None = None  # records, where their number is public
-
-    def public_rows(self) -> int | None:
-        """The number of records when the source was opened, where it is public."""
-        return self.counted
-
-    def pin(self) -> str:
-        """A digest of names, sizes and modification times."""
-        return pin_files(self.paths)
+    __slots__ = ()
 
     def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are read
         """The declared columns from row `start` on."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from itertools import groupby
@@ -155,6 +156,23 @@ class PieceSource:
         require_range(rows, start, stop)
         last = self.schema.max_rows if stop is None else min(stop, self.schema.max_rows)
         return rechunk(self.pieces(rows, start), rows, start, max(last - start, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource(PieceSource):
+    """Rows of text files; holds paths and public facts only."""
+
+    paths: tuple[Path, ...]
+    schema: Schema
+    counted: int | None = None  # rows, where their number is public
+
+    def public_rows(self) -> int | None:
+        """The number of rows when the source was opened, where it is public."""
+        return self.counted
+
+    def pin(self) -> str:
+        """A digest of names, sizes and modification times."""
+        return pin_files(self.paths)
 
 
 def rechunk(

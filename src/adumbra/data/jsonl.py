@@ -7,13 +7,12 @@ Texts, numbers and truths are read as cells of any other source are; nested valu
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from adumbra.data.cells import CELLS, read_cells
-from adumbra.data.files import PIECE_ROWS, PieceSource, match_columns, pin_files, require_rows
+from adumbra.data.files import PIECE_ROWS, TextSource, match_columns, require_rows
 from adumbra.data.lines import read_lines
 from adumbra.errors import require
 from adumbra.schema.schema import Schema
@@ -21,21 +20,10 @@ from adumbra.schema.schema import Schema
 _NO_OBJECT = b"0\n"  # in the place of a line that is too long
 
 
-@dataclass(frozen=True, slots=True)
-class JsonSource(PieceSource):
-    """Rows of JSON lines; holds paths and public facts only."""
+class JsonSource(TextSource):
+    """Lines of JSON files."""
 
-    paths: tuple[Path, ...]
-    schema: Schema
-    counted: int | None = None  # lines, where their number is public
-
-    def public_rows(self) -> int | None:
-        """The number of lines when the source was opened, where it is public."""
-        return self.counted
-
-    def pin(self) -> str:
-        """A digest of names, sizes and modification times."""
-        return pin_files(self.paths)
+    __slots__ = ()
 
     def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - as they are read
         """The declared columns from row `start` on."""

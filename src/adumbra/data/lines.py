@@ -25,11 +25,9 @@ class TextFile(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """The next bytes: as many as asked, unless the file ends."""
-        ...
 
     def seek(self, offset: int, /) -> object:
         """Go to a byte."""
-        ...
 
     def __enter__(self) -> Self: ...
     def __exit__(

@@ -45,19 +45,15 @@ class NamedPieces(Protocol):
     @property
     def schema(self) -> Schema:
         """The schema with every pattern expanded."""
-        ...
 
     def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """These columns of all rows."""
-        ...
 
     def storage(self, name: str) -> list[pa.DataType]:
         """The types in which the files store a column."""
-        ...
 
     def pin(self) -> str:
         """What tells that the rows changed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ one item. In `.dat` files every line is a row, a blank line the empty set.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -45,28 +45,12 @@ class Lists:
         return Lists(self.lengths[start:], self.items[int(self.lengths[:start].sum()) :])
 
 
-class SetReader(Protocol):
-    """Where raw rows come from."""
-
-    def pieces(self, start: int) -> Iterator[Lists]:
-        """Raw rows from global row `start` on, in pieces of any length."""
-        ...
-
-    def count(self) -> int:
-        """The number of rows."""
-        ...
-
-    def pin(self) -> str:
-        """What tells that the rows changed."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class SetSource:
     """Item sets behind a reader of raw rows."""
 
     schema: Schema
-    reader: SetReader = field(repr=False)
+    reader: "SetReader" = field(repr=False)
     counted: int | None = None  # rows, where their number is public
 
     @property
@@ -327,6 +311,9 @@ class MatrixReader:
     def pin(self) -> str:
         """A constant: what is in memory is not pinned."""
         return MEMORY_PIN
+
+
+SetReader = DatReader | ParquetReader | ColumnReader | MatrixReader  # where raw rows come from
 
 
 def open_sets(reader: SetReader, schema: Schema) -> SetSource:

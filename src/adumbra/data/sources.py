@@ -123,27 +123,22 @@ class Source(Protocol):
     @property
     def schema(self) -> Schema:
         """The schema with every pattern expanded."""
-        ...
 
     @property
     def width(self) -> int:
         """Values per row: schema columns, or items of the universe."""
-        ...
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
         """Blocks of exactly `rows` rows (the last one shorter) of the rows from `start` to `stop`.
 
         Both are multiples of `rows`, or `stop` is the end. Block boundaries depend on nothing else.
         """
-        ...
 
     def public_rows(self) -> int | None:
         """The number of rows where it is public, else None."""
-        ...
 
     def pin(self) -> str:
         """A digest of names, sizes and modification times; changes when the files do."""
-        ...
 
 
 def held_part(batch: Batch | SetBatch) -> Part:

@@ -40,19 +40,15 @@ class Watcher(Protocol):
 
     def update(self, rows: SeenRows) -> None:
         """Look at a block."""
-        ...
 
     def blank(self) -> "Watcher":
         """One like it that has seen nothing; it can be sent."""
-        ...
 
     def seen(self) -> list[Words]:
         """What it has seen so far."""
-        ...
 
     def merge(self, seen: Sequence[Words]) -> None:
         """Take in what a blank one has seen."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

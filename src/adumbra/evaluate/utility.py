@@ -1,11 +1,9 @@
-"""NOT FOR RELEASE: total variation of one-way and two-way marginals between two tables of one schema.
+"""NOT FOR RELEASE: total variation of one-way marginals between two tables of one schema.
 
     TV = 1/2 sum |p - q|          numbers in 16 equal bins between their declared bounds
 
 The comparison reads private rows: its figures are for the steward's desk.
 """
-
-from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -54,19 +52,3 @@ def total_variation(left: Ints, right: Ints) -> float:
 def one_way(left: Ints, right: Ints) -> float:
     """The mean total variation over columns."""
     return float(np.mean([total_variation(left[:, j], right[:, j]) for j in range(left.shape[1])]))
-
-
-def two_way(left: Ints, right: Ints, *, most_pairs: int = 500) -> float:
-    """The mean total variation over pairs of columns (evenly chosen ones, if there are more)."""
-    pairs = list(combinations(range(left.shape[1]), 2))
-    require(bool(pairs), "columns: two-way measures need two columns")
-    chosen = [pairs[i] for i in np.unique(np.linspace(0, len(pairs) - 1, most_pairs).astype(int))]
-    size = int(max(left.max(initial=0), right.max(initial=0))) + 1
-    return float(
-        np.mean(
-            [
-                total_variation(left[:, i] * size + left[:, j], right[:, i] * size + right[:, j])
-                for i, j in chosen
-            ]
-        )
-    )

@@ -144,12 +144,10 @@ class Config(Protocol):
     @property
     def epsilon(self) -> float:
         """The budget of the release."""
-        ...
 
     @property
     def delta(self) -> float:
         """0 for pure epsilon."""
-        ...
 
 
 ConfigT = TypeVar("ConfigT")

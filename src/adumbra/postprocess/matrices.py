@@ -268,11 +268,6 @@ class Denoiser:
     floor: float  # c, in released units
     helps: bool  # whether distances of single pairs hold more noise than signal, judged on the release
 
-    @property
-    def effective_components(self) -> float:
-        """The sum of f: how many released directions carry more than noise."""
-        return float(np.trace(self.gain))
-
     def rows(self, released: Array) -> Array:
         """The denoised rows, in the unit of the release."""
         return np.asarray(self.mean + (released - self.mean) @ self.gain)

@@ -218,7 +218,6 @@ class Promised(Protocol):
     @property
     def is_pure(self) -> bool:
         """Whether it is pure epsilon, with no delta at all."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,7 +283,6 @@ class Keys(Protocol):
 
     def key(self, purpose: str, block: int = 0) -> NoiseKey:
         """The noise key of a purpose and a block number."""
-        ...
 
 
 class HandedKeys:

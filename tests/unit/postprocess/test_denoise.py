@@ -38,7 +38,7 @@ def test_denoised_rows_are_closer_to_the_truth(sigma):
     fitted = fit_denoiser(model(sigma, 12), noisy)
     before, after = np.mean((noisy - truth) ** 2), np.mean((fitted.rows(noisy) - truth) ** 2)
     assert after < 0.35 * before  # rank 2 of 12: the ideal is 1/6
-    assert 1.0 < fitted.effective_components <= 2.0 + 1e-9
+    assert 1.0 < np.trace(fitted.gain) <= 2.0 + 1e-9
 
 
 @pytest.mark.parametrize("unit", [1.0, 3.0])
@@ -63,7 +63,7 @@ def test_pure_noise_becomes_a_constant():
     rng = np.random.default_rng(3)
     noisy = rng.standard_normal((3000, 6))
     fitted = fit_denoiser(model(1.1, 6), noisy)
-    assert fitted.effective_components == 0.0
+    assert np.trace(fitted.gain) == 0.0
     assert np.ptp(fitted.rows(noisy)) == pytest.approx(np.ptp(noisy.mean(axis=0)))
     assert np.ptp(fitted.pair_distances(noisy[:5], noisy[5:10])) == 0.0
 
