@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, chdtri, ndtri
 
 from adumbra.errors import require
 from adumbra.numerics import MATRIX_BITS, Array
@@ -156,6 +155,8 @@ def _uniform(shape: tuple[int, int], words: Words) -> Array:
 
 
 def _normal(shape: tuple[int, int], words: Words) -> Array:
+    from scipy.special import ndtri  # noqa: PLC0415 - slow to import, and most methods draw no matrix
+
     return np.asarray(ndtri(_uniform(shape, words)), dtype=np.float64)
 
 
@@ -188,6 +189,8 @@ def clip_radius(family: str, n_features: int, n_components: int, tail: float = C
     require(0.0 < tail < 1.0, f"clip_tail={tail}: must lie between 0 and 1")
     if family == "identity" or (family == "haar" and n_components == n_features):
         return 1.0
+    from scipy.special import betainccinv, chdtri  # noqa: PLC0415 - as above
+
     if family == "haar":
         quantile = float(betainccinv(n_components / 2.0, (n_features - n_components) / 2.0, tail))
         return math.sqrt(n_features / n_components * quantile)

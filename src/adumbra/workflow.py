@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from threading import Event
-from typing import Any, Self
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Self
 
-from adumbra.answers.askable import AskableRelease, load
 from adumbra.attestation.signers import Signer, open_key
 from adumbra.data.opening import open_source
 from adumbra.data.sources import Source, WatchedSource
@@ -25,6 +24,7 @@ from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Sett
 from adumbra.mechanisms.fields import config_facts
 from adumbra.mechanisms.methods import as_schema, method_of, pictures_of, plan
 from adumbra.mechanisms.sizes import PROCESS
+from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.privacy.noise import require_kernel
@@ -39,9 +39,11 @@ from adumbra.release.card import (
 from adumbra.release.detached import write_beside
 from adumbra.release.provenance import provenance
 from adumbra.release.storage import LONGEST_ENTRY, date_files, require_room, staging, write_staged
-from adumbra.report.page import compile_behind, render
 from adumbra.schema.schema import Schema
 from adumbra.version import __version__
+
+if TYPE_CHECKING:
+    from adumbra.answers.askable import AskableRelease
 
 # How a paid entry becomes a grant: from the ledger, the entry and the purposes of its plan. A release
 # opens its grant by `Ledger.draw` and takes no other; the auditor calls `_publish` with its own.
@@ -99,13 +101,13 @@ class PreparedRelease:
         self.ledger.require_writable()
         self.card.update(card)
 
-    def commit(self) -> AskableRelease:
+    def commit(self) -> "AskableRelease":
         """Pay, draw and publish the new folder. An error after the charge says what stays charged."""
         if self.out is None:
             raise InvalidInput("out=None: prepared without a folder; give one to `prepare`")
         entry = _publish(self, self.out, Ledger.draw)
         with _noted(self, entry):
-            published = load(self.out)
+            published = _load(self.out)
             date_files(self.out)  # reading it set the times of access
         return published
 
@@ -222,7 +224,7 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
     about: Mapping[str, object] | None = None,
     before_dp: str = NOT_DECLARED,
     key: Signer | str | Path | None = None,
-) -> AskableRelease:
+) -> "AskableRelease":
     """Pay for one release, draw it, and publish it in the new folder `out`.
 
     Parameters
@@ -326,7 +328,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
     with _paid(prepared, open_grant) as (entry, grant):
         fingerprint = book.fingerprint(source.watched_columns)
         source.watch(fingerprint.update, fingerprint)
-        compile_behind()  # while rows are read
+        Thread(target=_import_what_follows, daemon=True).start()  # while rows are read
         draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
         paid = {"entry": entry, **book.head().to_dict()}
         noise = [asdict(one) for one in draft.noise]
@@ -335,7 +337,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
         if grant.not_private:
             card = stamped(card)
         published = Published(arrays=draft.arrays, tables=draft.tables)
-        page = partial(render, pictures=pictures_of(prepared.method, prepared.settled, published))
+        page = partial(_page, pictures=pictures_of(prepared.method, prepared.settled, published))
         with staging(target, entry) as staged:
             tables = {**draft.tables, **draft.pending}
             digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=page)
@@ -348,6 +350,26 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
             book.publish(entry, target)
             book.commit(entry)
     return entry
+
+
+def _import_what_follows() -> None:
+    """Import what a release needs once its rows were read: the page, and what reads the folder."""
+    from adumbra.answers import askable  # noqa: F401, PLC0415 - slow, as is what the next one imports
+    from adumbra.report.page import compile_card  # noqa: PLC0415
+
+    compile_card()
+
+
+def _page(card: Card, pictures: Pictures) -> str:
+    from adumbra.report.page import render  # noqa: PLC0415 - see above
+
+    return render(card, pictures)
+
+
+def _load(folder: Path) -> "AskableRelease":
+    from adumbra.answers.askable import load  # noqa: PLC0415 - see above
+
+    return load(folder)
 
 
 def _card(prepared: PreparedRelease, paid: Mapping[str, object]) -> Card:

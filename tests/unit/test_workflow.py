@@ -10,6 +10,7 @@ import pytest
 
 import adumbra as ad
 from adumbra import workflow
+from adumbra.answers import askable
 from adumbra.data.opening import open_source
 from adumbra.data.sources import WatchedSource
 from adumbra.engine.local import LocalEngine
@@ -212,7 +213,7 @@ def test_what_stops_the_reading_of_a_published_release_says_what_is_charged(
     def stop(_folder):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(workflow, "load", stop)
+    monkeypatch.setattr(askable, "load", stop)
     with pytest.raises(KeyboardInterrupt) as stopped:
         run(ledger, tmp_path / "out")
     (entry,) = ledger.show("people")[0].entries

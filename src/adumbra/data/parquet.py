@@ -14,6 +14,7 @@ from adumbra.schema.schema import Schema
 
 COLUMNS_AT_ONCE = 512  # of a row group that is read whole ...
 GROUP_BYTES = 512 * 2**20  # ... if it takes at most this much as float64
+READ_BYTES = 2**16  # of a column at a time; else one thread reads a whole row group before the first row
 _DAMAGED = "cannot be read as Parquet; check that the file is whole"
 
 
@@ -172,7 +173,7 @@ def _open(path: Path) -> pq.ParquetFile:
     """Open a file, without passing on a message that may quote it."""
     try:
         # pre_buffer keeps every column chunk read so far: memory would grow with the file
-        return pq.ParquetFile(path, memory_map=False, pre_buffer=False)
+        return pq.ParquetFile(path, memory_map=False, pre_buffer=False, buffer_size=READ_BYTES)
     except MemoryError:
         raise
     except (pa.ArrowException, OSError):

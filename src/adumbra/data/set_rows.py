@@ -14,7 +14,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from adumbra.data.sources import SetBatch
 from adumbra.errors import InvalidInput, require
@@ -56,6 +55,8 @@ def project_sets(sets: BoundedSets, matrix: ProjectionMatrix) -> Array:
         longest_column = float(np.max(np.sum(units, axis=0)))
     if 2.0**ROW_BITS * longest_column * (1 + 2**-40) >= EXACT:
         raise InvalidInput("matrix: a column is too long for exact products; scale it down")
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import, and tables need none
+
     batch = sets.batch
     ones = np.ones(len(batch.indices))
     table = csr_array((ones, batch.indices, batch.indptr), shape=(len(batch), batch.width))

@@ -7,17 +7,18 @@ kept in memory for further passes, or watched.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from adumbra.errors import AdumbraError, require, unreadable
 from adumbra.numerics import NOISE_BLOCK, ROW_BITS, Array, Ints, few_columns
 from adumbra.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from adumbra.data.split import Split, Watcher
 
 
@@ -176,7 +177,9 @@ class SourceView:
 # The ledger's tripwire watches the paid pass this way; what it sees goes to the private log only.
 SET_COLUMNS = 2**16  # wider item sets are folded to this many columns before they are hashed
 
-SeenRows = Array | csr_array  # a table's rows in float64, or the sparse rows of item sets in uint64
+SeenRows: TypeAlias = (
+    "Array | csr_array"  # a table's rows in float64, or the sparse rows of item sets in uint64
+)
 
 
 class WatchedSource(SourceView):
@@ -243,6 +246,8 @@ class WatchedSource(SourceView):
         """
         if isinstance(piece, Batch):
             return self._quantised_table(piece.values)
+        from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import, and tables need none
+
         weights = (1 + piece.indices // SET_COLUMNS).astype(np.uint64)
         entries = (weights, piece.indices % SET_COLUMNS, piece.indptr)
         return csr_array(entries, shape=(len(piece), self.watched_columns))

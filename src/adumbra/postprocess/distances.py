@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtri, ndtri
 
 from adumbra.errors import InvalidInput, require
 from adumbra.matrices import squared_length_variance
@@ -146,6 +145,8 @@ def interval(
     exact = model.family == "gaussian" and model.noise.name == "gaussian"
     if method == "auto":
         method = "chi-square" if exact else "law"
+    from scipy.special import chdtri, ndtri  # noqa: PLC0415 - slow to import, and no release needs it
+
     tail, k = (1.0 - level) / 2.0, model.n_components
     if method == "chi-square":
         require(exact, f"method={method}: needs a gaussian matrix and gaussian noise; use 'normal'")
@@ -166,6 +167,8 @@ def _law_interval(model: DistanceModel, estimates: Array, level: float) -> tuple
     encoded = model.in_encoded_units()
     if model.n_components > MOST_COMPONENTS:
         # |D - rho^2| = z sd(rho^2), whose square is a polynomial c0 + c1 rho^2 + c2 rho^4
+        from scipy.special import ndtri  # noqa: PLC0415 - as above
+
         z2 = float(ndtri((1.0 + level) / 2.0)) ** 2
         c0 = float(encoded.variance(np.array(0.0)))
         c2 = float(squared_length_variance(model.family, 1.0, model.n_features, model.n_components))

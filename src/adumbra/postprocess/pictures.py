@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtri
 
 from adumbra.numerics import Array, Ints
 
@@ -132,6 +131,8 @@ def reach_of(deviation: float, *, is_pure: bool, outside: float = COMMON) -> flo
     """How far noise of this standard deviation reaches, but for a chance of `outside`."""
     if is_pure:  # a Laplace value: scale log(1 / outside)
         return deviation / math.sqrt(2.0) * math.log(1.0 / outside)
+    from scipy.special import ndtri  # noqa: PLC0415 - slow to import, and no plan needs it
+
     return deviation * -float(ndtri(outside / 2.0))
 
 

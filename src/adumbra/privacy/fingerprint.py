@@ -13,13 +13,16 @@ output depends on it. Workers of a cluster take it too, so nothing of the ledger
 import hashlib
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from adumbra.errors import require
 from adumbra.numerics import EXACT, ROW_BITS, Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 SKETCH = 256
 LANES = 2  # different rows meet in both with a chance near width^2 / 2^76
@@ -76,12 +79,12 @@ class Fingerprint:
         require(self._rows == 0, "fingerprint: it has seen rows; send a blank copy")
         return _begun, (self._seed, self._width)
 
-    def update(self, rows: Array | csr_array) -> None:
+    def update(self, rows: "Array | csr_array") -> None:
         """Take in a block: float64 integers within 2^15 of 0, or sparse uint64 ones of any size."""
-        if isinstance(rows, csr_array):
-            products = rows @ self._matrix
-        else:
+        if isinstance(rows, np.ndarray):
             products = (rows @ self._floats).astype(np.int64).view(np.uint64)
+        else:
+            products = rows @ self._matrix
         lanes = np.ascontiguousarray(products.T)
         hashes = _mix(lanes, self._mixer, self._offset)
         total = hashes.sum(axis=1, dtype=np.uint64)

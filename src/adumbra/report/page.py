@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any, TypeVar
 
 from adumbra.errors import TURNING, visible
@@ -103,6 +103,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 
 
 CARD = "card.html.j2"
+CARD_PARTS = ("card.css", "pictures.css", "pictures.html.j2")
 _COMPILING = Lock()
 SHOWN_GROUPS = 40  # declarations listed before the page refers to card.json
 SHOWN_CATEGORIES = 8
@@ -184,10 +185,12 @@ def template(name: str) -> Any:  # noqa: ANN401 - Jinja is loaded with the first
         return _compiled(name)
 
 
-def compile_behind() -> None:
-    """Compile the card's template in a thread, which takes longer than to fill it in."""
-    if not _compiled.cache_info().currsize:
-        Thread(target=template, args=(CARD,), daemon=True).start()
+def compile_card() -> None:
+    """Compile the card's template and its parts, which takes longer than to fill them in."""
+    environment = template(CARD).environment
+    with _COMPILING:
+        for part in CARD_PARTS:
+            environment.get_template(part)
 
 
 @cache

@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainc
 
 from adumbra.numerics import Array
 from adumbra.postprocess.marginals import project_simplex
@@ -79,6 +78,8 @@ def counts_posterior(noisy: Array, sigma: float, total: float, widths: Array | N
     cells, even = len(noisy), max(total, 1.0) / len(noisy)
     if cells < 2 or sigma <= 0.0:
         return project_simplex(noisy, total)
+    from scipy.special import gammainc  # noqa: PLC0415 - slow to import, and no plan needs it
+
     seen = noisy - (float(noisy.sum()) - total) / cells
     spread = sigma * math.sqrt(1.0 - 1.0 / cells)
     ends = np.maximum(seen[:, None] + spread * _ENDS, 0.0)

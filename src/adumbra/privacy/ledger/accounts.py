@@ -18,7 +18,6 @@ from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache
 
-from scipy.special import log_ndtr
 from sqlalchemy import Connection, RowMapping, bindparam, select, update
 
 from adumbra.errors import BudgetRefused, InvalidInput, Unsupported
@@ -118,6 +117,8 @@ def affordable(units: int, population: Population, delta: float) -> float:
     if population.currency is Currency.PURE:
         guess, digits = float(Fraction(units, SCALE)), PURE_DIGITS
     elif delta == 0:  # the inverse of mu = 2 Phi^-1(e^eps / (1 + e^eps))
+        from scipy.special import log_ndtr  # noqa: PLC0415 - slow to import, and few refusals need it
+
         guess, digits = float(log_ndtr(mu / 2) - log_ndtr(-mu / 2)), DIGITS
     else:
         guess, digits = epsilon_of(mu, delta), DIGITS
