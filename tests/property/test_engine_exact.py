@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from adumbra.data.bounds import bound_rows, project
 from adumbra.data.encode import Encoder
@@ -177,3 +178,44 @@ def test_passes_that_overlap_leave_arrow_as_the_first_one_found_it():
     assert pa.cpu_count() == before + 4
     second.__exit__(None, None, None)
     assert pa.cpu_count() == before
+
+
+def blas_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+def test_passes_that_overlap_leave_blas_as_the_first_one_found_it():
+    source = open_source(table(), SCHEMA)
+
+    def begun():
+        rows = LocalEngine(threads=2).map_blocks(source, len, stage="rows")
+        next(rows)
+        return rows
+
+    with threadpool_limits(3, user_api="blas"):
+        first, second = begun(), begun()
+        assert blas_threads() == {1}
+        first.close()
+        assert blas_threads() == {1}  # the second one still needs it
+        third = begun()
+        second.close()
+        third.close()
+        assert blas_threads() == {3}
+
+
+def test_a_library_that_is_loaded_while_a_pass_runs_is_held_by_the_next_and_left_as_it_was(monkeypatch):
+    """A library that the first pass does not know: as if it were loaded after that one began."""
+    known = local._libraries(0)
+    assert known.lib_controllers
+    blank = known.select(user_api=[])
+    met = iter([blank, known])
+    monkeypatch.setattr(local, "_libraries", lambda _: next(met))
+    with threadpool_limits(3, user_api="blas"):
+        first, second = local.one_blas_thread(), local.one_blas_thread()
+        first.__enter__()
+        assert blas_threads() == {3}
+        second.__enter__()
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        first.__exit__(None, None, None)
+        assert blas_threads() == {3}

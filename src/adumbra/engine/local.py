@@ -189,8 +189,7 @@ class LocalEngine:
             return result
 
         keep_blocks()
-        limited = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
-        with limited, decoding(self.threads), ThreadPoolExecutor(self.threads) as pool:
+        with one_blas_thread(), decoding(self.threads), ThreadPoolExecutor(self.threads) as pool:
             try:
                 room = BLOCK_BYTES if source.schema.items is None else SHORT_BYTES
                 for group in grouped(parts(source, rows), self.rows_per_block or BLOCK_ROWS, room):
@@ -230,6 +229,32 @@ def decoding(threads: int) -> Iterator[None]:
             pa.set_cpu_count(max(_threads[1:], default=_threads[0]))
             if len(_threads) == 1:
                 _threads.clear()
+
+
+_held: list[ThreadpoolController] = []  # one for every pass under way
+_freeing: list[Callable[[], None]] = []  # undoes what they changed, in order
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread per worker.
+
+    Passes overlap here, too, and a later one may know libraries that were loaded since. The last one
+    that ends undoes the changes of all, the latest first, which leaves each library as it was.
+    """
+    with _PASSES:
+        libraries = _libraries(len(sys.modules))
+        if libraries not in _held:
+            limits = libraries.limit(limits=1, user_api="blas")
+            _freeing.append(limits.restore_original_limits)
+        _held.append(libraries)
+    try:
+        yield
+    finally:
+        with _PASSES:
+            _held.remove(libraries)
+            while _freeing and not _held:
+                _freeing.pop()()
 
 
 @cache

@@ -146,8 +146,10 @@ class HashingFile(io.RawIOBase):
                 os.fsync(self._file.fileno())
             finally:
                 self._flusher.shutdown()
-                self._file.close()
-                super().close()
+                try:
+                    self._file.close()  # gives up the handle, also where it fails
+                finally:
+                    super().close()
 
     def written(self) -> Written:
         """Hash and size of what was written."""

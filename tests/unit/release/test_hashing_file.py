@@ -39,3 +39,20 @@ def test_an_error_of_the_disk_while_a_file_is_written_is_raised(tmp_path, monkey
     with pytest.raises(OSError, match="no space"):
         sink.close()
     assert sink.closed
+
+
+def test_a_disk_that_is_full_when_a_file_is_closed_leaves_no_handle_and_no_words_of_the_file(tmp_path):
+    sink = HashingFile(tmp_path / "full")
+    sink.write(b"private")
+    handle = sink._file.fileno()
+    device = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(device, handle)  # what is written from here on finds no space
+    os.close(device)
+    with pytest.raises(OSError, match="No space left on device") as failed:
+        sink.close()
+    assert sink.closed
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handle)
+    assert "private" not in str(failed.value)
+    assert failed.value.filename is None
+    sink.close()
