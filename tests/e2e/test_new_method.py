@@ -119,16 +119,20 @@ def draw(settled, source, engine, grant):
 PACKAGE = '''
 """A private mean."""
 
-from adumbra.mechanisms.base import Method
+from adumbra.mechanisms.base import Method, Steps
 from adumbra.mechanisms.mean.config import MeanConfig
-from adumbra.mechanisms.mean.plan import settle
-from adumbra.mechanisms.mean.release import draw
+
+
+def _steps():
+    from adumbra.mechanisms.mean import plan, release
+
+    return Steps(settle=plan.settle, draw=release.draw)
+
 
 MEAN = Method(
     name="mean",
     config=MeanConfig,
-    settle=settle,
-    draw=draw,
+    steps=_steps,
     purpose="the mean of every column",
     data="tables",
     neighbours="replace-one",

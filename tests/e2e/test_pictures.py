@@ -53,9 +53,11 @@ def test_the_pictures_of_a_folder_are_those_of_its_page(tmp_path, name):
     method = method_of(config)
     settled = method.settle(config, made.schema)
     tables = dict(made.tables) if method.name == "top-k" else {}
-    own = method.pictures(settled, Published(arrays=made.arrays, tables=tables))  # fails where it fails
+    own = method.steps().pictures(
+        settled, Published(arrays=made.arrays, tables=tables)
+    )  # fails where it fails
     assert ("What it shows" in page.text) == bool(own)
-    said = method.words(settled, Published(arrays=made.arrays, tables=tables))
+    said = method.steps().words(settled, Published(arrays=made.arrays, tables=tables))
     for part in (*made.tables, *made.arrays):
         assert said[part] in page.text, part
     for words in SHOWN.get(name, ()):
@@ -71,7 +73,8 @@ def _section(source):
 
 def test_every_method_shows_something():
     assert set(SHOWN) <= set(KINDS)
-    assert [one.name for one in METHODS if one.pictures is None or one.words is None] == []
+    silent = [one.name for one in METHODS if None in (one.steps().pictures, one.steps().words)]
+    assert silent == []
 
 
 def test_a_picture_that_fails_costs_no_release():
@@ -80,11 +83,15 @@ def test_a_picture_that_fails_costs_no_release():
     settled = method.settle(kind.config(), kind.schema)
     broken = Published(arrays={"marginals": np.zeros(3)}, tables={})
     with pytest.raises(Exception):  # noqa: B017, PT011 - whatever it is
-        method.pictures(settled, broken)
-    silent = dataclasses.replace(method, words=None)
+        method.steps().pictures(settled, broken)
+
+    def with_steps(**changed):
+        return dataclasses.replace(method, steps=lambda: dataclasses.replace(method.steps(), **changed))
+
+    silent = with_steps(words=None)
     assert pictures_of(silent, settled, broken) is NOTHING
-    assert pictures_of(dataclasses.replace(silent, pictures=None), settled, broken) is NOTHING
+    assert pictures_of(with_steps(words=None, pictures=None), settled, broken) is NOTHING
     assert not pictures_of(method, settled, broken)
     assert "Synthetic rows" in pictures_of(method, settled, broken).words["data"]
-    loud = dataclasses.replace(silent, words=lambda *_: 1 / 0)
+    loud = with_steps(words=lambda *_: 1 / 0)
     assert pictures_of(loud, settled, broken) is NOTHING

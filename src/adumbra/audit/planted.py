@@ -58,7 +58,9 @@ Draw = Callable[[Any, Source, Engine, Grant], Draft]
 
 def replaced_draw(name: str, draw: Draw) -> list[Patch]:
     """The list of methods with another `draw` in the place of one."""
-    changed = tuple(replace(one, draw=draw) if one.name == name else one for one in methods.METHODS)
+    right = methods.method_named(name)
+    wrong = replace(right, steps=lambda: replace(right.steps(), draw=draw))
+    changed = tuple(wrong if one is right else one for one in methods.METHODS)
     return [(methods, "METHODS", changed)]
 
 

@@ -175,18 +175,35 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Steps(Generic[ConfigT, PartsT]):
+    """What a method does; `settle` and `draw` make a release, the others are for its page."""
+
+    settle: Callable[[ConfigT, Schema], Settled[ConfigT, PartsT]]
+    draw: Callable[[Settled[ConfigT, PartsT], Source, Engine, Grant], Draft]
+    pictures: Callable[[Settled[ConfigT, PartsT], Published], Pictures] | None = None
+    words: Callable[[Settled[ConfigT, PartsT], Published], Mapping[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Method(Generic[ConfigT, PartsT]):
     """One method of release, described by one value."""
 
     name: str  # as the command line spells it
     config: type[ConfigT]
-    settle: Callable[[ConfigT, Schema], Settled[ConfigT, PartsT]]
-    draw: Callable[[Settled[ConfigT, PartsT], Source, Engine, Grant], Draft]
+    steps: Callable[[], Steps[ConfigT, PartsT]]  # imports them: a release needs one method of all
     purpose: str  # what it is for, completing "for ..."
     data: str  # what it takes: "tables", "item sets"
     neighbours: str  # which relations it has a proof for
-    pictures: Callable[[Settled[ConfigT, PartsT], Published], Pictures] | None = None  # for its page
-    words: Callable[[Settled[ConfigT, PartsT], Published], Mapping[str, str]] | None = None  # likewise
+
+    def settle(self, config: ConfigT, schema: Schema) -> Settled[ConfigT, PartsT]:
+        """Make every public decision."""
+        return self.steps().settle(config, schema)
+
+    def draw(
+        self, settled: Settled[ConfigT, PartsT], source: Source, engine: Engine, grant: Grant
+    ) -> Draft:
+        """Draw what was settled and paid for."""
+        return self.steps().draw(settled, source, engine, grant)
 
 
 def plan_of(method: Method[ConfigT, PartsT], config: ConfigT, schema: Schema) -> Plan:

@@ -64,14 +64,14 @@ def config_of(name: str, facts: Mapping[str, Any]) -> Any:  # noqa: ANN401  (a c
 
 def pictures_of(method: Method[Any, Any], settled: Settled[Any, Any], published: Published) -> Pictures:
     """What the method shows and says of released numbers; nothing where it fails: it is paid for."""
-    shown = NOTHING
-    if method.pictures is not None:
-        with suppress(Exception):  # see above; tests call `method.pictures` itself
-            shown = method.pictures(settled, published)
-    if method.words is None:
+    shown, steps = NOTHING, method.steps()
+    if steps.pictures is not None:
+        with suppress(Exception):  # see above; tests call `pictures` itself
+            shown = steps.pictures(settled, published)
+    if steps.words is None:
         return shown
     with suppress(Exception):
-        shown = replace(shown, words=method.words(settled, published))
+        shown = replace(shown, words=steps.words(settled, published))
     return shown
 
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Noise
 from adumbra.mechanisms.methods import config_of
-from adumbra.mechanisms.moments.plan import MARGINALS, METHOD, ONE_WAY, settle
+from adumbra.mechanisms.moments.config import METHOD
+from adumbra.mechanisms.moments.plan import MARGINALS, ONE_WAY, settle
 from adumbra.mechanisms.moments.release import model_of
 from adumbra.postprocess.moments.sampling import synthesize_where
 from adumbra.release.artifact import Release

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from adumbra.data.sets import are_sets
 from adumbra.data.sources import Items, SetBatch
@@ -131,8 +132,6 @@ class TruncatedCounts:
 
     def add(self, total: Ints, rows: ItemRows) -> Ints:
         """Add a block's weighted counts in place; float64 sums of these integers are exact."""
-        from scipy.sparse import csc_array  # noqa: PLC0415 - slow to import, and tables need none
-
         lengths = rows.lengths
         weights = row_weights(lengths, self.length, self.norm, self.bits).astype(np.float64)
         items = rows.indices

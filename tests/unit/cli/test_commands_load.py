@@ -50,3 +50,20 @@ def test_a_recipient_loads_no_database(command, tmp_path):
     (tmp_path / "release").mkdir()
     example_release(tmp_path / "release")
     assert_no_database([command, str(tmp_path / "release")])
+
+
+def test_a_release_imports_its_own_method_and_what_comes_before_its_rows(tmp_path):
+    code = (
+        "import sys, numpy as np, adumbra as ad\n"
+        "from adumbra.privacy.ledger import memory_ledger\n"
+        "ledger = memory_ledger()\n"
+        "ledger.register(ad.Population('p', ad.Unit.ROW, ad.Neighbours.REPLACE_ONE, 9.0, 1e-3))\n"
+        "given = dict(schema=ad.Schema.numeric(3, 0.0, 1.0), ledger=ledger, population='p')\n"
+        f"config, out = ad.MomentsConfig(epsilon=1.0), {str(tmp_path / 'r')!r}\n"
+        "ad.prepare(np.zeros((9, 3)), config, out=out, **given)\n"
+        "others = [f'adumbra.mechanisms.{one}.plan' for one in ('topk', 'projection', 'ron_gauss')]\n"
+        "late = ['scipy', 'jinja2', 'adumbra.report', 'adumbra.answers', *others]\n"
+        "print([name for name in late if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -7,6 +7,8 @@ from adumbra.mechanisms import fields
 from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.privacy.guarantee import require_budget
 
+METHOD = "answers"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersConfig:

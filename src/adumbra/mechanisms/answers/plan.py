@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from adumbra.data.encode import CappedEncoder
 from adumbra.errors import require
 from adumbra.mechanisms import sizes
-from adumbra.mechanisms.answers.config import AnswersConfig
+from adumbra.mechanisms.answers.config import METHOD, AnswersConfig
 from adumbra.mechanisms.base import Calibrated, Noise, Plan, Settled, person_notes, require_magnitudes
 from adumbra.mechanisms.box_release import (
     PURPOSE,
@@ -29,7 +29,6 @@ from adumbra.privacy.guarantee import promise
 from adumbra.schema.schema import Schema
 from adumbra.statistics.histograms import Histograms
 
-METHOD = "answers"
 SPREAD = 0.2  # standard deviation of a typical number, in parts of the range between its caps
 NORMAL = 1.96  # standard deviations of a 95 % interval
 WANTED = 0.1  # half-width of a standardised coefficient for which rows are named

@@ -9,7 +9,8 @@ import numpy as np
 
 from adumbra.data.person_sizes import ROWS, STEPS, level_names
 from adumbra.errors import InvalidInput, require
-from adumbra.mechanisms.bounds.plan import COUNTS, METHOD
+from adumbra.mechanisms.bounds.config import METHOD
+from adumbra.mechanisms.bounds.plan import COUNTS
 from adumbra.mechanisms.bounds.release import FOUND
 from adumbra.relations import Unit
 from adumbra.release.artifact import Release

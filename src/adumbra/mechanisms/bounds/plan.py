@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Calibrated, Noise, Plan, Settled, person_notes, require_magnitudes
-from adumbra.mechanisms.bounds.config import BoundsConfig
+from adumbra.mechanisms.bounds.config import METHOD, BoundsConfig
 from adumbra.mechanisms.box_release import require_rows_unit
 from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.moments.plan import calibrate_first
@@ -20,7 +20,6 @@ from adumbra.privacy.guarantee import promise
 from adumbra.schema.schema import Column, Schema
 from adumbra.statistics.histograms import Histograms
 
-METHOD = "bounds"
 COUNTS = "counts"
 USUAL = 4  # cells for each doubling where nobody says how many rows there are
 CROWD = 32  # a doubling that holds so small a part of the rows, evenly, is still found

@@ -1,18 +1,24 @@
 """LDA publishing: rows that keep class means and a pooled covariance."""
 
-from adumbra.mechanisms.base import Method
-from adumbra.mechanisms.lda.config import LDAConfig
-from adumbra.mechanisms.lda.pictures import pictures, words
-from adumbra.mechanisms.lda.plan import METHOD, settle
-from adumbra.mechanisms.lda.release import draw
+from typing import TYPE_CHECKING
+
+from adumbra.mechanisms.base import Method, Steps
+from adumbra.mechanisms.lda.config import METHOD, LDAConfig
+
+if TYPE_CHECKING:
+    from adumbra.mechanisms.box_release import MomentParts
+
+
+def _steps() -> "Steps[LDAConfig, MomentParts]":
+    from adumbra.mechanisms.lda import pictures, plan, release  # noqa: PLC0415 - see `Method`
+
+    return Steps(settle=plan.settle, draw=release.draw, pictures=pictures.pictures, words=pictures.words)
+
 
 LDA = Method(
     name=METHOD,
     config=LDAConfig,
-    settle=settle,
-    draw=draw,
-    pictures=pictures,
-    words=words,
+    steps=_steps,
     purpose="synthetic rows that keep class means and spread, to train a classifier",
     data="tables with a label",
     neighbours="replace-one or add-remove, of rows or of persons",

@@ -8,6 +8,8 @@ from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.postprocess.greedy import Loss
 from adumbra.privacy.guarantee import require_budget
 
+METHOD = "lda"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LDAConfig:

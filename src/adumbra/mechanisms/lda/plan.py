@@ -13,7 +13,7 @@ from adumbra.mechanisms.box_release import (
     require_rows_unit,
 )
 from adumbra.mechanisms.fields import unused_guess
-from adumbra.mechanisms.lda.config import LDAConfig
+from adumbra.mechanisms.lda.config import METHOD, LDAConfig
 from adumbra.mechanisms.sizes import Size
 from adumbra.postprocess.greedy import most_rows
 from adumbra.postprocess.matrices import noise_edge
@@ -22,7 +22,6 @@ from adumbra.privacy.guarantee import promise
 from adumbra.schema.schema import Schema
 from adumbra.statistics.box_moments import Kind
 
-METHOD = "lda"
 COMPILED = 100 * 2**20  # of memory, while the sampler is compiled
 
 

@@ -1,17 +1,24 @@
 """The moments synthesizer: rows from noisy histograms and one noisy Gram."""
 
-from adumbra.mechanisms.base import Method
-from adumbra.mechanisms.moments.config import MomentsConfig
-from adumbra.mechanisms.moments.plan import METHOD, settle
-from adumbra.mechanisms.moments.release import draw, pictures, words
+from typing import TYPE_CHECKING
+
+from adumbra.mechanisms.base import Method, Steps
+from adumbra.mechanisms.moments.config import METHOD, MomentsConfig
+
+if TYPE_CHECKING:
+    from adumbra.mechanisms.moments.plan import Parts
+
+
+def _steps() -> "Steps[MomentsConfig, Parts]":
+    from adumbra.mechanisms.moments import plan, release  # noqa: PLC0415 - see `Method`
+
+    return Steps(settle=plan.settle, draw=release.draw, pictures=release.pictures, words=release.words)
+
 
 MOMENTS = Method(
     name=METHOD,
     config=MomentsConfig,
-    settle=settle,
-    draw=draw,
-    pictures=pictures,
-    words=words,
+    steps=_steps,
     purpose="synthetic rows of a mixed table or of item sets; the default, to be tried first",
     data="tables and item sets",
     neighbours="replace-one or add-remove, of rows or of persons",

@@ -7,6 +7,8 @@ from adumbra.mechanisms import fields
 from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.privacy.guarantee import require_budget
 
+METHOD = "moments"
+
 NUMBERS = ("auto", "bins", "scores")
 LEAST_SHARE = 1e-3  # of the budget for histograms: a smaller one buys noise alone
 

@@ -25,7 +25,7 @@ from adumbra.mechanisms.base import (
     require_magnitudes,
 )
 from adumbra.mechanisms.moments.chosen import CHOICES, TABLES, Prices, prices
-from adumbra.mechanisms.moments.config import MomentsConfig
+from adumbra.mechanisms.moments.config import METHOD, MomentsConfig
 from adumbra.mechanisms.moments.design import BLOCK_WIDTH, design, size_of
 from adumbra.mechanisms.moments.forecast import PlanNoise, forecast, pair_sigma
 from adumbra.numerics import ROW_BITS, round_up, sqrt_upper
@@ -39,7 +39,6 @@ from adumbra.statistics.base import reach_sensitivity
 from adumbra.statistics.histograms import Histograms
 from adumbra.statistics.moments import BlockGram, require_no_overflow
 
-METHOD = "moments"
 MARGINALS, RADIUS, GRAM = "marginals", "radius", "gram"
 PURPOSES = (MARGINALS, RADIUS, GRAM)
 ONE_WAY = "one_way"

@@ -1,18 +1,24 @@
 """PCA publishing: rows along private directions, or synthetic rows from them."""
 
-from adumbra.mechanisms.base import Method
-from adumbra.mechanisms.pca.config import PCAConfig
-from adumbra.mechanisms.pca.pictures import pictures, words
-from adumbra.mechanisms.pca.plan import METHOD, settle
-from adumbra.mechanisms.pca.release import draw
+from typing import TYPE_CHECKING
+
+from adumbra.mechanisms.base import Method, Steps
+from adumbra.mechanisms.pca.config import METHOD, PCAConfig
+
+if TYPE_CHECKING:
+    from adumbra.mechanisms.box_release import MomentParts
+
+
+def _steps() -> "Steps[PCAConfig, MomentParts]":
+    from adumbra.mechanisms.pca import pictures, plan, release  # noqa: PLC0415 - see `Method`
+
+    return Steps(settle=plan.settle, draw=release.draw, pictures=pictures.pictures, words=pictures.words)
+
 
 PCA = Method(
     name=METHOD,
     config=PCAConfig,
-    settle=settle,
-    draw=draw,
-    pictures=pictures,
-    words=words,
+    steps=_steps,
     purpose="the main directions of a table, and each row in them, noisy, or synthetic rows",
     data="tables",
     neighbours="replace-one; with -o output=sample add-remove and persons as well",

@@ -10,6 +10,8 @@ from adumbra.mechanisms.fields import option, require_rows, settle_fields
 from adumbra.privacy.conversion import mu_of, split_epsilon, split_mu
 from adumbra.privacy.guarantee import require_budget
 
+METHOD = "pca"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PCAConfig:

@@ -14,14 +14,12 @@ from adumbra.mechanisms.box_release import (
     require_rows_unit,
 )
 from adumbra.mechanisms.fields import refuse_idle
-from adumbra.mechanisms.pca.config import PCAConfig, budget_parts, idle_options
+from adumbra.mechanisms.pca.config import METHOD, PCAConfig, budget_parts, idle_options
 from adumbra.mechanisms.pca.forecast import moment_expectations, row_expectations
 from adumbra.mechanisms.pca.rows import ROWS
 from adumbra.mechanisms.sizes import Size, Work
 from adumbra.privacy.guarantee import promise
 from adumbra.schema.schema import Schema
-
-METHOD = "pca"
 
 
 def settle(config: PCAConfig, schema: Schema) -> Settled[PCAConfig, MomentParts]:

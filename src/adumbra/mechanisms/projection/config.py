@@ -9,6 +9,7 @@ from adumbra.mechanisms import fields
 from adumbra.mechanisms.fields import option, settle_fields
 from adumbra.privacy.guarantee import require_budget
 
+DPPRO, JL_LAPLACE = "dppro", "jl-laplace"
 _COMPONENTS = "Columns to release."
 _FAMILY = "How the projection is drawn. auto: by a public rule. gaussian: the paper's choice."
 _NONZEROS = "Nonzero entries per row of the sparse family."

@@ -26,7 +26,7 @@ from adumbra.mechanisms.base import (
     require_steps,
 )
 from adumbra.mechanisms.fields import refuse_idle
-from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
+from adumbra.mechanisms.projection.config import DPPRO, JL_LAPLACE, DPProConfig, JLLaplaceConfig
 from adumbra.mechanisms.projection.forecast import (
     forecast,
     laplace_notes,
@@ -62,7 +62,6 @@ from adumbra.statistics.projection_sensitivity import (
     smallest_l2_ball_l1,
 )
 
-DPPRO, JL_LAPLACE = "dppro", "jl-laplace"
 MATRIX = "matrix"  # purpose of the key that the secret matrix is drawn from
 STEADY = ("sparse", "rademacher", "identity")  # every draw has the same L1 norm in every row
 

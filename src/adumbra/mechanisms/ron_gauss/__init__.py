@@ -1,18 +1,24 @@
 """RON-Gauss: Gaussian models of randomly projected rows."""
 
-from adumbra.mechanisms.base import Method
-from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
-from adumbra.mechanisms.ron_gauss.pictures import pictures, words
-from adumbra.mechanisms.ron_gauss.plan import METHOD, settle
-from adumbra.mechanisms.ron_gauss.release import draw
+from typing import TYPE_CHECKING
+
+from adumbra.mechanisms.base import Method, Steps
+from adumbra.mechanisms.ron_gauss.config import METHOD, RONGaussConfig
+
+if TYPE_CHECKING:
+    from adumbra.mechanisms.ron_gauss.plan import Parts
+
+
+def _steps() -> "Steps[RONGaussConfig, Parts]":
+    from adumbra.mechanisms.ron_gauss import pictures, plan, release  # noqa: PLC0415 - see `Method`
+
+    return Steps(settle=plan.settle, draw=release.draw, pictures=pictures.pictures, words=pictures.words)
+
 
 RON_GAUSS = Method(
     name=METHOD,
     config=RONGaussConfig,
-    settle=settle,
-    draw=draw,
-    pictures=pictures,
-    words=words,
+    steps=_steps,
     purpose="synthetic rows of one Gaussian, of one per class, or with a numeric target",
     data="tables",
     neighbours="replace-one or add-remove, of rows or of persons",

@@ -14,7 +14,7 @@ from adumbra.mechanisms.ron_gauss.choice import (
     mean_noise,
     noise_to_signal,
 )
-from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
+from adumbra.mechanisms.ron_gauss.config import METHOD, RONGaussConfig
 from adumbra.mechanisms.ron_gauss.scales import Budget, Scales, scales
 from adumbra.mechanisms.sizes import Size, Work
 from adumbra.postprocess.ron_gauss.space import Space, space_of
@@ -22,7 +22,6 @@ from adumbra.privacy.guarantee import promise
 from adumbra.relations import Unit
 from adumbra.schema.schema import Schema
 
-METHOD = "ron-gauss"
 KEPT = 400 * 2**20  # bytes of projected rows that are held (sums.KEPT_BYTES)
 MATRICES = 5  # copies of the projection while it is drawn: normal numbers, their QR, units, floats
 COLUMNS_SHARE = 0.3  # of the budget for the mean of all columns, as in the paper ...

@@ -15,6 +15,7 @@ from adumbra.privacy.guarantee import PrivacyGuarantee, promise, require_budget
 from adumbra.relations import Neighbours, Reach, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 
+METHOD = "top-k"
 LONGEST = 256  # the longest length that is considered, unless another is asked for
 FINEST_SHARE = 2**28  # the largest k / epsilon and max_length / epsilon: noise stays within 2^40 units
 

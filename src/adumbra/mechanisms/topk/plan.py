@@ -10,6 +10,7 @@ from adumbra.mechanisms.fields import refuse_idle, unused_guess
 from adumbra.mechanisms.sizes import Size
 from adumbra.mechanisms.topk.choice import choice_notes, settled_config
 from adumbra.mechanisms.topk.config import (
+    METHOD,
     Algorithm,
     Step,
     TopKConfig,
@@ -29,7 +30,6 @@ from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.schema.schema import Schema
 from adumbra.statistics.counts import Norm
 
-METHOD = "top-k"
 LENGTHS = (1, 2, 5, 10, 20, 50, 100)  # for which the table of errors is shown
 
 SENTENCES = {
