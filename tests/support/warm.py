@@ -29,7 +29,8 @@ LOADED = (
     "adumbra.cli.main", "adumbra.cli.comparing", "adumbra.cli.engines", "adumbra.workflow",
     "adumbra.mechanisms.methods", "adumbra.report.page", "adumbra.answers.askable", "adumbra.evaluate",
     "adumbra.data.sources", "adumbra.privacy.ledger", "adumbra.release.artifact", "pandas", "numba",
-    "pyarrow.parquet", "jsonschema", "sqlalchemy.dialects.sqlite", "matplotlib.figure",
+    "scipy.special", "scipy.sparse", "pyarrow.parquet", "jsonschema", "sqlalchemy.dialects.sqlite",
+    "matplotlib.figure",
 )  # fmt: skip
 LONGEST = 2**15  # of a text on stdin: a pipe holds it
 TIMEOUT = 300
@@ -143,6 +144,8 @@ def start(number: int) -> None:
     for name in LOADED:
         with contextlib.suppress(ModuleNotFoundError):
             import_module(name)
+    for method in import_module("adumbra.mechanisms.methods").METHODS:
+        method.steps()
     import_module("adumbra.cli.main").command()
     gc.collect()
     gc.freeze()  # what is loaded stays shared with the forks: no collection writes to it
