@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Timer
 from typing import TYPE_CHECKING, Any, Self
 
 from adumbra.attestation.signers import Signer, open_key
@@ -54,6 +54,7 @@ __all__ = ["PreparedRelease", "plan", "prepare", "release"]
 NOT_DECLARED = "not declared"
 COMPARED = "earlier releases were compared with the private rows"
 SHOWN_ENTRIES = 6
+READING = 0.1  # seconds after which the first rows are with the workers, if there are many
 ESTIMATOR = "estimator"  # the population of the account in memory that pays for one fit
 
 
@@ -107,7 +108,9 @@ class PreparedRelease:
             raise InvalidInput("out=None: prepared without a folder; give one to `prepare`")
         entry = _publish(self, self.out, Ledger.draw)
         with _noted(self, entry):
-            published = _load(self.out)
+            from adumbra.answers.askable import load  # noqa: PLC0415 - see `_import_behind`
+
+            published = load(self.out)
             date_files(self.out)  # reading it set the times of access
         return published
 
@@ -328,7 +331,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
     with _paid(prepared, open_grant) as (entry, grant):
         fingerprint = book.fingerprint(source.watched_columns)
         source.watch(fingerprint.update, fingerprint)
-        Thread(target=_import_what_follows, daemon=True).start()  # while rows are read
+        _import_behind()
         draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
         paid = {"entry": entry, **book.head().to_dict()}
         noise = [asdict(one) for one in draft.noise]
@@ -352,24 +355,24 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
     return entry
 
 
-def _import_what_follows() -> None:
-    """Import what a release needs once its rows were read: the page, and what reads the folder."""
-    from adumbra.answers import askable  # noqa: F401, PLC0415 - slow, as is what the next one imports
-    from adumbra.report.page import compile_card  # noqa: PLC0415
+def _import_behind() -> None:
+    """Import what follows the rows in a thread, while they are read: the page, and what loads it all."""
 
-    compile_card()
+    def load() -> None:
+        from adumbra.answers import askable  # noqa: F401, PLC0415 - slow, as what the next one imports
+        from adumbra.report.page import compile_card  # noqa: PLC0415
+
+        compile_card()
+
+    behind = Timer(READING, load)
+    behind.daemon = True
+    behind.start()
 
 
 def _page(card: Card, pictures: Pictures) -> str:
-    from adumbra.report.page import render  # noqa: PLC0415 - see above
+    from adumbra.report.page import render  # noqa: PLC0415 - see `_import_behind`
 
     return render(card, pictures)
-
-
-def _load(folder: Path) -> "AskableRelease":
-    from adumbra.answers.askable import load  # noqa: PLC0415 - see above
-
-    return load(folder)
 
 
 def _card(prepared: PreparedRelease, paid: Mapping[str, object]) -> Card:
