@@ -273,6 +273,12 @@ def cpu_so_far():
     return sum(one.user + one.system for one in times)
 
 
+def cpu_used():
+    """CPU seconds of this process and of its workers that have ended."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in both)
+
+
 def own_peak():
     """kB of this program alone; `ru_maxrss` would also know the process that started it."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
@@ -284,21 +290,20 @@ def child(what, case, folder):
     case = Case(**json.loads(case))
     with tempfile.TemporaryDirectory(dir=Path(folder).parent) as scratch:
         out = Path(scratch) / "out"
-        start, started, sums = time.perf_counter(), 0.0, ""
+        before, start, started, sums = cpu_used(), time.perf_counter(), 0.0, ""
         if what in {"local", "dask"}:
             started, sums = run_release(case, folder, out, what)
         else:
             globals()[f"reference_{what}"](case, folder, out)
-        wall = time.perf_counter() - start
-    own, workers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = own.ru_utime + own.ru_stime + workers.ru_utime + workers.ru_stime
+        wall, spent = time.perf_counter() - start, cpu_used() - before
     facts = {
-        "cpu": cpu,
+        "cpu": cpu_used(),
         "started": started,  # of it, until imports were done and workers stood
         "main": time.thread_time(),  # of it, on the main thread
         "wall": wall,
+        "spent": spent,  # of the CPU, in the time that `wall` counts: what comes before is not in it
         "peak_mb": own_peak() / 1e3,
-        "worker_mb": workers.ru_maxrss / 1e3,
+        "worker_mb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3,
     }
     facts |= {"sums": sums} if case.axis == "cluster" else {}
     print(json.dumps(facts))

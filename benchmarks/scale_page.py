@@ -48,7 +48,7 @@ def planned(method, config, rows, columns):
 
 def ratio_row(line):
     ours, wanted = line["ours"], line["target"]
-    at_once = f"{ours['cpu'] / ours['wall']:.2f}" if "wall" in ours else ""
+    at_once = f"{ours.get('spent', ours['cpu']) / ours['wall']:.2f}" if "wall" in ours else ""
     is_local, theirs = line.get("engine") == "local", line["theirs"]
     main = f"{ours['main'] / ours['cpu']:.0%}" if is_local and "main" in ours else ""
     net = ""

@@ -31,7 +31,7 @@ TRUE = {"delta": 1e-6, "epsilon": 900.0}  # so little noise that a row can be to
 def said_and_drawn(config):
     draft = draw(open_source(DATA, SCHEMA), config)
     settled = method_of(config).settle(config, SCHEMA)
-    said = method_of(config).words(settled, Published(arrays=draft.arrays, tables=draft.tables))
+    said = method_of(config).steps().words(settled, Published(arrays=draft.arrays, tables=draft.tables))
     return said["data"], released(draft)
 
 
