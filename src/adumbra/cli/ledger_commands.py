@@ -19,6 +19,7 @@ from adumbra.cli.key_commands import (
 from adumbra.cli.options import AsJson, Force, open_signing_key, require_new_file
 from adumbra.cli.release_views import clean
 from adumbra.errors import visible
+from adumbra.relations import Unit
 
 if TYPE_CHECKING:
     from adumbra.privacy.ledger import Ledger, Statement
@@ -27,14 +28,6 @@ app = typer.Typer(
     help="The budget ledger: what each population may still spend, and the state of every release.",
     no_args_is_help=True,
 )
-
-
-class UnitName(StrEnum):
-    """What one guarantee hides; the same words as `relations.Unit`, without its import."""
-
-    ROW = "row"
-    ELEMENT = "element"
-    PERSON = "person"
 
 
 class RelationName(StrEnum):
@@ -96,7 +89,7 @@ def register(  # noqa: PLR0913, PLR0917 - one argument per flag
     ledger: Location,
     epsilon: Annotated[float, typer.Option("--epsilon", help="The cap for all releases together.")],
     unit: Annotated[
-        UnitName,
+        Unit,
         typer.Option(
             "--unit", help="What the guarantee hides: one row, one element of a row, or one person."
         ),
@@ -126,11 +119,11 @@ def register(  # noqa: PLR0913, PLR0917 - one argument per flag
 ) -> None:
     """Register a population with its cap."""
     from adumbra.privacy.ledger import Population
-    from adumbra.relations import Unit, relation_named
+    from adumbra.relations import relation_named
 
     population = Population(
         name=name,
-        unit=Unit(unit),
+        unit=unit,
         neighbours=relation_named(neighbours, amount),
         epsilon=epsilon,
         delta=delta,
