@@ -16,24 +16,30 @@ def test_every_public_name_can_be_had():
         _ = adumbra.nothing
 
 
-@pytest.mark.parametrize("first", ["adumbra.plan", "adumbra.load", "adumbra.release", "sys"])
-def test_release_is_the_function_whatever_came_before(first):
+def printed(*codes):
+    """What each of some codes prints where the package is imported anew; other packages stay loaded."""
+    forget = (
+        "import sys\n"
+        "for name in [one for one in sys.modules if one.split('.')[0] == 'adumbra']:\n"
+        "    del sys.modules[name]\n"
+    )
+    script = "".join(f"{forget}exec({code!r}, {{}})\n" for code in codes)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_release_is_the_function_whatever_came_before():
     later = "from adumbra.release.artifact import load; print(callable(adumbra.release))"
-    code = f"import sys, adumbra; {first}; {later}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True"
+    came = ("adumbra.plan", "adumbra.load", "adumbra.release", "sys")
+    assert printed(*(f"import sys, adumbra; {first}; {later}" for first in came)) == ["True"] * 4
 
 
 def test_a_first_use_leaves_the_search_for_garbage_as_it_was():
     code = "import gc, adumbra; {}; adumbra.release; print(gc.isenabled())"
-    for setting, known in (("gc.enable()", "True"), ("gc.disable()", "False")):
-        command = [sys.executable, "-c", code.format(setting)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == known
+    settings = ("gc.enable()", "gc.disable()")
+    assert printed(*(code.format(setting) for setting in settings)) == ["True", "False"]
 
 
 def test_a_release_that_nobody_asks_loads_nothing_that_answers():
     code = "import sys, adumbra; adumbra.release, adumbra.load; "
-    code += "print('adumbra.answers.asking' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert printed(code + "print('adumbra.answers.asking' in sys.modules)") == ["False"]

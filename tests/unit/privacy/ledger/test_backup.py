@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text as sql
@@ -82,25 +81,25 @@ def left_by_an_earlier_version(folder):
     location = folder / "old.db"
     with create_ledger(location) as ledger:
         register(ledger)
-    code = (
-        "import os, sqlite3, sys\n"
-        "from adumbra.privacy.ledger import open_ledger, store\n"
-        "sys.path.insert(0, sys.argv[2])\n"
-        "from support.ledger import reserve\n"
-        "store.require_mode = lambda connection, _: connection.execute('PRAGMA journal_mode = WAL')\n"
-        "store.convert = lambda *_: None\n"
-        "print(reserve(open_ledger(sys.argv[1])), flush=True)\n"
-        "os.kill(os.getpid(), 9)\n"
-    )
-    tests = str(Path(__file__).parents[3])
-    done = subprocess.run(
-        [sys.executable, "-c", code, location, tests], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            store.require_mode = lambda connection, _: connection.execute("PRAGMA journal_mode = WAL")
+            store.convert = lambda *_: None
+            os.write(writing, reserve(open_ledger(location)).encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        entry = said.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert (folder / "old.db-wal").stat().st_size > 0
-    return location, done.stdout.strip()
+    return location, entry
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_the_log_of_an_earlier_version_is_moved_into_the_file(tmp_path):
     location, entry = left_by_an_earlier_version(tmp_path)
     shutil.copy(location, tmp_path / "alone.db")
@@ -116,6 +115,7 @@ def test_the_log_of_an_earlier_version_is_moved_into_the_file(tmp_path):
     connection.close()
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_ledger_that_an_earlier_version_holds_open_is_left_alone(tmp_path, monkeypatch):
     location, entry = left_by_an_earlier_version(tmp_path)
     monkeypatch.setattr(store, "BUSY_SECONDS", 0.3)
@@ -128,25 +128,28 @@ def test_a_ledger_that_an_earlier_version_holds_open_is_left_alone(tmp_path, mon
         assert spends(ledger) == {entry}
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_many_may_convert_one_ledger_at_the_same_moment(tmp_path):
     location, entry = left_by_an_earlier_version(tmp_path)
-    code = (
-        "import sys; from adumbra.privacy.ledger import open_ledger\n"
-        "sys.stdin.read(1); print([e.id for e in open_ledger(sys.argv[1]).show('people')[0].entries])"
-    )
-    waiting = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, location],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for each in waiting:
-        each.stdin.write("x")
-        each.stdin.flush()
-    assert [each.communicate(timeout=60)[0].strip() for each in waiting] == [f"['{entry}']"] * 4
+    (waiting, go), (reading, writing) = os.pipe(), os.pipe()
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            try:
+                os.close(go)
+                os.read(waiting, 1)
+                found = spends(open_ledger(location))
+                os.write(writing, f"{sorted(found)}\n".encode())
+            finally:
+                os._exit(0)
+        children.append(child)
+    for end in (waiting, go, writing):  # the last holder of `go` is gone: all start
+        os.close(end)
+    with os.fdopen(reading) as said:
+        assert said.read() == f"['{entry}']\n" * 4
+    for child in children:
+        os.waitpid(child, 0)
 
 
 def test_a_file_that_cannot_be_written_is_said_to_be_so(tmp_path):
