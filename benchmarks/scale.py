@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -266,8 +267,6 @@ def run_release(case, folder, out, engine):
 
 def cpu_so_far():
     """CPU seconds of this process and of the workers that it has started."""
-    import psutil
-
     own = psutil.Process()
     times = [one.cpu_times() for one in (own, *own.children(recursive=True))]
     return sum(one.user + one.system for one in times)

@@ -137,9 +137,9 @@ machine, *use* (CPU over wall time) is the part of two cores that was had, and w
 nothing. *main* is the share of CPU on the main thread: the rest runs beside it, so that with two cores
 to itself a release cannot have a *use* above 1 / *main*; a line of the local engine without it is older
 than the rest. *plan* is what the plan of the same release says. A line marked *first* ran at
-real-time priority, before all other work: its *use* is what our own threads and the disk allow (at
-most 1.9 where the system keeps 5 % of each core for others; it kept nothing for the lines below:
-`kernel.sched_rt_runtime_us = -1`).
+real-time priority, before all other work: its *use* is what our own threads and the disk allow, at
+most 1.9 while others wait: since 6.12 Linux keeps 5 % of each core for them, also under
+`kernel.sched_rt_runtime_us = -1`, as here.
 
 | release | reference | CPU s | its CPU s | ratio | want | use | main | MB | worker | plan s | plan MB \
 | load |
