@@ -133,12 +133,13 @@ Whole releases in fresh processes (start, plan, charge, draw, write, load), besi
 the same run on the same files: CPU seconds, one BLAS thread. This page is written by
 `python benchmarks/scale.py page` from `benchmarks/results/scale.jsonl`. The machine had two cores and
 was shared with other work (*load*: processes that wanted them). So CPU seconds are more than on a quiet
-machine, *use* (CPU over wall time) is the part of two cores that was had, and wall times say
+machine, *use* (CPU over wall time, both from our first import on; lines of releases that are not
+*first* also count the CPU before it) is the part of two cores that was had, and wall times say
 nothing. *main* is the share of CPU on the main thread: the rest runs beside it, so that with two cores
 to itself a release cannot have a *use* above 1 / *main*; a line of the local engine without it is older
 than the rest. *plan* is what the plan of the same release says. A line marked *first* ran at
 real-time priority, before all other work: its *use* is what our own threads and the disk allow, at
-most 1.9 while others wait: since 6.12 Linux keeps 5 % of each core for them, also under
+most 1.9 while others wait: this Linux (6.18) keeps 5 % of each core for them, also under
 `kernel.sched_rt_runtime_us = -1`, as here.
 
 | release | reference | CPU s | its CPU s | ratio | want | use | main | MB | worker | plan s | plan MB \
