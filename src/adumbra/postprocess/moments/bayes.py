@@ -32,6 +32,7 @@ _SHAPES = (
     25.0,
     100.0,
 )  # of the law of a histogram's counts
+_FALLS = (-4.0, 0.0, 4.0, 16.0)  # of a number's density over its range, as powers of e
 _ENDS = np.linspace(-6.0, 6.0, 49)  # of the pieces of its integral, in standard deviations of the noise
 _REACHES = (3.0, 12.0, 48.0)  # cells along which neighbours are alike
 _SMOOTH_POWERS = (1.0, 2.0)  # of the expected count, where they are
@@ -70,18 +71,43 @@ def _shape(expected: Array, variance: Array, power: float) -> Array:
 def counts_posterior(noisy: Array, sigma: float, total: float, widths: Array | None = None) -> Array:
     """The posterior mean of the counts of one histogram whose total is known.
 
-    Cells are draws of a Gamma law around the even count; its shape is the likeliest for the noisy
-    counts: large where cells are alike, small where few hold nearly all. So noise neither fills empty
-    cells nor leaves a few lucky ones. What the total tells of the noise is taken off first. Cells of a
-    number (of these widths) may instead be a smooth law, if that is likelier.
+    What the total tells of the noise is taken off first. Then the likeliest of several readings is
+    taken: cells apart, around the even count; and for cells of a number (of these widths) a smooth law
+    around a density that falls or rises from bound to bound, or is even.
     """
-    cells, even = len(noisy), max(total, 1.0) / len(noisy)
+    cells, whole = len(noisy), max(total, 1.0)
     if cells < 2 or sigma <= 0.0:
         return project_simplex(noisy, total)
+    seen = noisy - (float(noisy.sum()) - total) / cells
+    spread, even = sigma * math.sqrt(1.0 - 1.0 / cells), whole / cells
+    best, found = _apart(seen, even, spread)
+    if widths is not None:
+        alone = stands_alone(widths)
+        for law in _densities(widths) * whole:
+            spreads = np.where(alone, even, law)[None] ** 2
+            likely, beyond = _smooth((seen - law)[None], spreads, spread**2, alone)
+            likely -= 0.5 * float(((seen - law) ** 2).sum()) / spread**2  # as that of cells apart
+            if likely > best:
+                best, found = likely, law + beyond[0]
+    return project_simplex(found, total)
+
+
+def _densities(widths: Array) -> Array:
+    """Laws of cells whose density falls (or rises) like an exponential from the lower bound on."""
+    middle = (np.cumsum(widths) - widths / 2.0) / float(widths.sum())
+    laws = widths * np.exp(-np.outer(_FALLS, middle))
+    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+
+
+def _apart(seen: Array, even: float, spread: float) -> tuple[float, Array]:
+    """Counts as draws of a Gamma law around the even count, whose shape is the likeliest.
+
+    It is large where cells are alike, small where few hold nearly all. So noise neither fills empty
+    cells nor leaves a few lucky ones. Gives the log likelihood (but for what all readings share) and
+    the posterior mean.
+    """
     from scipy.special import gammainc  # noqa: PLC0415 - slow to import, and no plan needs it
 
-    seen = noisy - (float(noisy.sum()) - total) / cells
-    spread = sigma * math.sqrt(1.0 - 1.0 / cells)
     ends = np.maximum(seen[:, None] + spread * _ENDS, 0.0)
     ends[:, 0] = 0.0
     below = 0.5 * float((np.minimum(seen, 0.0) ** 2).sum()) / spread**2
@@ -96,15 +122,7 @@ def counts_posterior(noisy: Array, sigma: float, total: float, widths: Array | N
         whole = np.maximum(weight.sum(axis=1), _TINY)
         if (likely := float(np.log(whole).sum())) > best:
             best, found = likely, (weight * middle).sum(axis=1) / whole
-    if widths is not None:
-        expected = widths / float(widths.sum()) * max(total, 1.0)
-        alone = stands_alone(widths)
-        spreads = np.asarray(np.where(alone, even, expected)[None] ** 2)
-        likely, beyond = _smooth((seen - expected)[None], spreads, spread**2, alone)
-        apart = 0.5 * float(((seen - expected) ** 2).sum()) / spread**2
-        if likely - apart > best - below:  # both now against the same measure
-            found = expected + beyond[0]
-    return project_simplex(found, total)
+    return best - below, found
 
 
 def stands_alone(widths: Array) -> Flags:

@@ -203,10 +203,13 @@ def with_means(
     """
     laws = list(marginals.laws)
     places = np.array(list(values))
-    spreads = np.array([float(((v - v.mean()) ** 2).sum()) for v in values.values()])
-    first = (marginals.sigma / marginals.rows) ** 2 * spreads
     is_pair = np.array([len(v) == 2 for v in values.values()])
-    gaps, seen, shifts = gaps.copy(), first + noise, np.zeros(len(places))
+    # Pairs are compared as shares: beside levels an integer of two values is scaled, a boolean is not.
+    units = np.array([float(np.ptp(v)) if len(v) == 2 else 1.0 for v in values.values()])
+    spreads = np.array([float(((v - v.mean()) ** 2).sum()) for v in values.values()]) / units**2
+    first = (marginals.sigma / marginals.rows) ** 2 * spreads
+    gaps, own = gaps / units, noise / units**2
+    seen, shifts = first + own, np.zeros(len(places))
     for alike in (np.flatnonzero(is_pair), np.flatnonzero(~is_pair)):
         if len(alike) >= COMMON_COLUMNS:
             gaps[alike] -= gaps[alike].mean()
@@ -217,13 +220,10 @@ def with_means(
     numbers = np.flatnonzero(~is_pair)
     if len(numbers) >= COMMON_COLUMNS:
         varies = np.array([variance_of(laws[places[i]], values[places[i]]) for i in numbers])
-        scaled, noises = (
-            varies * (_UNIT / max(float(varies.mean()), 1e-300)),
-            np.full(len(varies), noise),
-        )
+        scaled, noises = varies * (_UNIT / max(float(varies.mean()), 1e-300)), own[numbers]
         found = signal(gaps[numbers], scaled, noises, evidence(gaps[numbers], scaled, noises))
         shifts[numbers] = np.clip(found, -most[numbers], most[numbers])
-    for place, shift in zip(places.tolist(), shifts.tolist(), strict=True):
+    for place, shift in zip(places.tolist(), (shifts * units).tolist(), strict=True):
         if shift:
             laws[place] = tilted(laws[place], values[place], shift)
     return replace(marginals, laws=tuple(laws))

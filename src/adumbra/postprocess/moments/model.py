@@ -13,6 +13,7 @@ import numpy as np
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.latent import (
     Block,
+    Decoded,
     LatentModel,
     calibrate,
     encoded,
@@ -265,9 +266,9 @@ def _with_class_sums(
     classes = len(gram.class_sums)
     if classes < 2 or len(gram.blocks) > 1 or not plain:
         return model, marginals
-    centre, rng = found.centre, np.random.default_rng([seed, 7])
+    rng = np.random.default_rng([seed, 7])
     count = max(_LEAST_ROWS, min(_CALIBRATION_ROWS, _MOST_VALUES // model.width))
-    rows = encoded(model, sample(model, count, rng)) - centre.means * centre.scales
+    rows = centred_rows(found, model, sample(model, count, rng))
     factors = np.minimum(1.0, gram.radius / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))
     kept = marginals.rows * float(factors.mean())
     gaps = (gram.class_sums.sum(axis=0) - factors @ rows * (marginals.rows / count)) / kept
@@ -278,6 +279,19 @@ def _with_class_sums(
     for place in plain:
         blocks[place] = replace(blocks[place], shares=marginals.laws[place])
     return replace(model, blocks=tuple(blocks)), marginals
+
+
+def centred_rows(found: Found, model: LatentModel, decoded: Decoded) -> Array:
+    """Drawn rows as private ones entered the Gram: centred, and a missing number is an average one."""
+    rows, kept = encoded(model, decoded), {}
+    for feature, block in zip(found.design.features, model.blocks, strict=True):
+        if feature.is_flag:
+            kept[feature.index] = rows[:, block.start] == 0.0
+    rows -= found.centre.means * found.centre.scales
+    for feature, block in zip(found.design.features, model.blocks, strict=True):
+        if feature.index in kept and not feature.is_flag:
+            rows[:, block.columns] *= kept[feature.index][:, None]
+    return rows
 
 
 def _signal(total: Array, entry: float, variances: Array, *, is_plain: bool) -> Directions:

@@ -356,6 +356,33 @@ def test_a_number_with_most_rows_in_one_cell_is_no_smooth_law():
         assert np.array_equal(plain, found)
 
 
+@pytest.mark.parametrize("fall", [16.0, 4.0, -4.0])
+def test_amounts_that_fall_from_the_lower_bound_on_are_read_around_such_a_law(fall):
+    """Most cells of an amount are nearly empty; around an even density noise filled them."""
+    rng, sigma, total = np.random.default_rng(13), 120.0, 6000.0
+    edges = np.union1d(np.linspace(0.0, 1.0, 33), 2.0 ** -np.arange(1.0, 10.0))
+    truth = total * np.diff(np.exp(-fall * edges)) / (np.exp(-fall) - 1.0)
+    errors = []
+    for _ in range(20):
+        noisy = truth + sigma * rng.normal(size=len(truth))
+        laws = (counts_posterior(noisy, sigma, total, w) for w in (None, np.diff(edges)))
+        errors.append([np.abs(law - truth).sum() / (2.0 * total) for law in laws])
+    plain, found = np.mean(errors, axis=0)
+    assert found < 0.06  # around an even density: 0.10 to 0.14
+    assert found < 0.5 * plain
+
+
+def test_a_lone_cell_far_from_where_amounts_crowd_is_kept():
+    rng, sigma, total = np.random.default_rng(15), 20.0, 30_000.0
+    truth = np.zeros(40)
+    truth[:8] = [27_000.0, 1200.0, 800.0, 400.0, 200.0, 100.0, 60.0, 40.0]
+    truth[-2] = 200.0
+    widths = np.append(1e-12, np.ones(39))
+    for _ in range(10):
+        found = counts_posterior(truth + sigma * rng.normal(size=40), sigma, total, widths)
+        assert found[-2] == pytest.approx(200.0, abs=4.0 * sigma)
+
+
 def test_one_cell_far_beyond_the_noise_is_kept_and_the_others_are_drawn_in():
     """One strength for all cells halved it, or left the noise of the others."""
     rng, sigma = np.random.default_rng(8), 20.0

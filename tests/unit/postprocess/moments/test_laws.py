@@ -7,8 +7,11 @@ import pytest
 from adumbra.data.opening import open_source
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.release import model_of, read_first
+from adumbra.mechanisms.moments.rows import centred
+from adumbra.postprocess.latent import sample
 from adumbra.postprocess.marginals import COMMON_COLUMNS
 from adumbra.postprocess.moments.laws import Marginals, score_values, tilted, with_means
+from adumbra.postprocess.moments.model import Found, centred_rows
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 from support.methods import draw, settled_on
@@ -198,3 +201,54 @@ def test_rows_that_are_shortened_unlike_those_of_the_model_do_little_harm():
 
 def truth_of(values):
     return (values.mean(axis=0) + 1.0) / 2.0
+
+
+def test_an_integer_of_two_values_follows_its_mean_like_a_boolean():
+    """Beside levels it is scaled to vary like one: shares are compared, whatever their units."""
+    rng = np.random.default_rng(8)
+    shares = rng.uniform(0.02, 0.98, 40)
+    laws = [np.array([1.0 - share, share]) for share in shares]
+    gaps, noise = 0.01 * rng.normal(size=40), (SIGMA / ROWS) ** 2
+    found = []
+    for unit in (1.0, 4.0):
+        units = np.where(np.arange(40) % 2, unit, 1.0)
+        values = {place: np.array([0.0, one]) for place, one in enumerate(units)}
+        # A column in larger units has a gap that is as much larger; half of the columns are booleans
+        moved = with_means(marginals_of(laws), values, gaps * units, noise)
+        found.append(np.array([law[1] for law in moved.laws]))
+    is_boolean = np.arange(40) % 2 == 0
+    assert np.allclose(found[0][is_boolean], found[1][is_boolean], atol=1e-12)
+    assert rms(found[0] - shares) > 1e-4
+
+
+def missing_table(rows=4000):
+    """A number that is missing in most rows, beside booleans and a label."""
+    rng = np.random.default_rng(14)
+    number = rng.uniform(0.0, 1.0, rows) ** 3
+    hits = rng.random((rows, 9)) < np.linspace(0.05, 0.5, 9)
+    columns = [Column(name="x", kind=Kind.NUMBER, lower=0.0, upper=1.0, missing="null")]
+    columns += [Column(name=f"b{i}", kind=Kind.BOOLEAN) for i in range(10)]
+    schema = Schema(
+        columns=tuple(columns), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, label="b9", rows=rows
+    )
+    data = {"x": pa.array(number, mask=rng.random(rows) < 0.7)}
+    data |= {f"b{i}": hits[:, i] for i in range(9)} | {"b9": rng.random(rows) < 0.5}
+    return pa.table(data), schema
+
+
+def test_rows_of_the_model_have_missing_numbers_where_private_rows_have_them():
+    """Both lie at the average there; drawn rows would else be longer, and be shortened more."""
+    table, schema = missing_table()
+    config = MomentsConfig(epsilon=8.0, delta=1e-6, table_share=0.0)
+    source = open_source(table, schema)
+    settled = settled_on(source, config)
+    model = model_of(settled, dict(run(table, schema, config).arrays))
+    found = Found(settled.parts.design, schema, model.marginals, model.centre)
+    drawn = centred_rows(found, model.latent, sample(model.latent, 4000, np.random.default_rng(1)))
+    batches = source.batches(4096)
+    private = np.concatenate([centred(batch, found.design, found.centre, 0.0)[0] for batch in batches])
+    place = next(f.index for f in found.design.features if f.is_flag)
+    assert np.mean(private[:, place] == 0.0) == pytest.approx(0.7, abs=0.03)
+    assert np.mean(drawn[:, place] == 0.0) == pytest.approx(0.7, abs=0.03)
+    lengths = [np.mean(np.square(rows).sum(axis=1)) for rows in (drawn, private)]
+    assert lengths[0] == pytest.approx(lengths[1], rel=0.05)
