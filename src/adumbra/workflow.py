@@ -8,7 +8,7 @@ twice under one id.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,16 +28,9 @@ from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.privacy.noise import require_kernel
-from adumbra.release.card import (
-    LIMITS,
-    Card,
-    build_card,
-    drawn_card,
-    require_card,
-    stamped,
-)
+from adumbra.release.card import LIMITS, Card, build_card, drawn_card, require_card, stamped
 from adumbra.release.detached import write_beside
-from adumbra.release.provenance import provenance
+from adumbra.release.provenance import provenance, require_libraries
 from adumbra.release.storage import LONGEST_ENTRY, date_files, require_room, staging, write_staged
 from adumbra.schema.schema import Schema
 from adumbra.version import __version__
@@ -95,6 +88,7 @@ class PreparedRelease:
         """Refuse what would fail after the charge, from public numbers; charges nothing."""
         _require_room(self)
         require_kernel()
+        require_libraries()
         getattr(self.engine, "require_ready", lambda _: None)(self.source)  # workers, if there are any
         head = self.ledger.check(self.population, self.plan.guarantee, self.request)
         card = _card(self, {"entry": LONGEST_ENTRY, **head.to_dict()})
@@ -366,7 +360,8 @@ def _import_behind() -> None:
 
     behind = Timer(READING, load)
     behind.daemon = True
-    behind.start()
+    with suppress(RuntimeError):  # no thread to be had: it is imported later
+        behind.start()
 
 
 def _page(card: Card, pictures: Pictures) -> str:

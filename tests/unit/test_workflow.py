@@ -1,6 +1,7 @@
 import datetime as dt
 import re
 import stat
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,14 @@ from adumbra.answers import askable
 from adumbra.data.opening import open_source
 from adumbra.data.sources import WatchedSource
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import AdumbraError, BudgetRefused, ChargeNote, InvalidInput, LedgerError
+from adumbra.errors import (
+    AdumbraError,
+    BudgetRefused,
+    ChargeNote,
+    InvalidInput,
+    LedgerError,
+    Unsupported,
+)
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.privacy.ledger import Population, State, create_ledger
 from adumbra.relations import Neighbours, Unit
@@ -142,6 +150,20 @@ def test_what_can_be_refused_for_nothing_is_not_charged(ledger, tmp_path, keywor
     assert (ledger.head(), ledger.show("people")[0].spent_units) == (before, spent)
     assert sorted(tmp_path.rglob("*")) == here
     assert not hasattr(refused.value, "__notes__")  # nothing is charged, so nothing is said of it
+
+
+@pytest.mark.parametrize("broken", ["scipy.special", "jinja2"])
+def test_a_library_that_cannot_be_loaded_is_refused_before_the_charge(
+    ledger, tmp_path, monkeypatch, broken
+):
+    """Both are imported while rows are read, or after: too late for a release that was paid."""
+    before, asked = ledger.head(), ad.MomentsConfig(epsilon=0.5)
+    monkeypatch.setitem(sys.modules, broken, None)  # importing it raises
+    with pytest.raises(Unsupported, match=f"{broken}: cannot be imported"):
+        workflow.release(
+            table(), asked, schema=SCHEMA, ledger=ledger, population="people", out=tmp_path / "out"
+        )
+    assert ledger.head() == before
 
 
 def test_a_name_that_no_card_can_hold_is_refused_before_the_charge(ledger, tmp_path):

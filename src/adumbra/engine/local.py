@@ -244,10 +244,11 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _PASSES:
         libraries = _libraries(len(sys.modules))
-        if libraries not in _held:
+        is_new = libraries not in _held
+        _held.append(libraries)  # first: a pass that is cleared away in between must not free this one
+        if is_new:
             limits = libraries.limit(limits=1, user_api="blas")
             _freeing.append(limits.restore_original_limits)
-        _held.append(libraries)
     try:
         yield
     finally:

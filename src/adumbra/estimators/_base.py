@@ -66,7 +66,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _config_of(self, kind: type[_Kind], **fixed: object) -> _Kind:
         """A config whose options are the keywords of the same names, and some that are fixed."""
-        given = self.get_params(deep=False)
+        given = vars(self)  # not get_params: it knows no keyword that a subclass sets itself
         same = {name: given[name] for name in signature(kind).parameters if name in given}
         return kind(**same, **fixed)
 

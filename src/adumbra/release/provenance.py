@@ -10,10 +10,13 @@ import json
 import platform
 import re
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
+from adumbra.errors import Unsupported
 from adumbra.version import AUDIT, PACKAGE, __version__, package_digest
+
+LOADED_LATE = ("scipy.special", "jinja2")  # by models and pages
 
 
 @cache
@@ -43,6 +46,18 @@ def dependencies() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name] = "missing"
     return found
+
+
+def require_libraries() -> None:
+    """Refuse, before a charge, what is loaded after it and cannot be: a release would be lost."""
+    for name in LOADED_LATE:
+        try:
+            import_module(name)
+        except Exception as fault:
+            # a broken installation raises what it likes
+            raise Unsupported(
+                f"{name}: cannot be imported ({type(fault).__name__}); install it again"
+            ) from fault
 
 
 def audit_of(digest: str, record: Path) -> dict[str, int] | None:

@@ -133,3 +133,16 @@ def test_every_option_of_the_config_is_one_of_the_estimator_and_reaches_it():
     long = RONGauss(epsilon=50.0, n_components=3, bounds=(-2, 2), rescale="normalise").fit(X)
     # Rows of length 1 before a projection onto 3 of 8 directions have a variance of at most 1 in all.
     assert np.trace(long.covariance_.reshape(3, 3)) < 1.2
+
+
+class Strict(RONGauss):
+    """A house's own settings, which are no keywords of its own."""
+
+    def __init__(self, epsilon=1.0, bounds=(0.0, 1.0)):
+        super().__init__(epsilon=epsilon, bounds=bounds, delta=1e-9, unit_rows=True)
+
+
+def test_what_a_subclass_sets_itself_is_released():
+    """`get_params` does not know it: the defaults would be taken, and delta would be 1e-6."""
+    made = Strict().fit(np.random.default_rng(0).random((200, 3)))
+    assert made.guarantee_.delta == 1e-9

@@ -205,7 +205,8 @@ def with_means(
     places = np.array(list(values))
     is_pair = np.array([len(v) == 2 for v in values.values()])
     # Pairs are compared as shares: beside levels an integer of two values is scaled, a boolean is not.
-    units = np.array([float(np.ptp(v)) if len(v) == 2 else 1.0 for v in values.values()])
+    # Near 2^52 both values may be one float: such a pair has no spread to scale.
+    units = np.array([(float(np.ptp(v)) if len(v) == 2 else 0.0) or 1.0 for v in values.values()])
     spreads = np.array([float(((v - v.mean()) ** 2).sum()) for v in values.values()]) / units**2
     first = (marginals.sigma / marginals.rows) ** 2 * spreads
     gaps, own = gaps / units, noise / units**2

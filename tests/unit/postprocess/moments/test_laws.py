@@ -221,6 +221,20 @@ def test_an_integer_of_two_values_follows_its_mean_like_a_boolean():
     assert rms(found[0] - shares) > 1e-4
 
 
+def test_a_pair_of_values_that_float64_cannot_tell_apart_disturbs_no_other():
+    """Integers near 2^52 have no halves: both cells of such a column have one mean."""
+    rng = np.random.default_rng(9)
+    laws = [np.array([1.0 - share, share]) for share in rng.uniform(0.02, 0.98, 40)]
+    values = {place: np.array([0.0, 1.0]) for place in range(40)}
+    gaps, noise = 0.01 * rng.normal(size=40), (SIGMA / ROWS) ** 2
+    gaps[7] = 0.0
+    values[7] = np.full(2, 2.0**52)
+    with np.errstate(all="raise"):
+        moved = with_means(marginals_of(laws), values, gaps, noise).laws
+    assert np.array_equal(moved[7], laws[7])
+    assert rms(np.array([law[1] for law in moved]) - np.array([law[1] for law in laws])) > 1e-4
+
+
 def missing_table(rows=4000):
     """A number that is missing in most rows, beside booleans and a label."""
     rng = np.random.default_rng(14)
