@@ -117,9 +117,9 @@ def kinds() -> list[Kind]:
     made = _projected("element", cells, two)
     for word, far in whole_range(cells, cells.names):
         made += _projected(word, far, two)
-    told: dict[str, object] = {**two, "label": "randomised"}
-    made += _projected("element/label", replace(cells, label="y"), told)
-    made += _projected("row/label", _table(Neighbours.REPLACE_ONE), told)
+    labelled: dict[str, object] = {**two, "label": "randomised"}
+    made += _projected("element/label", replace(cells, label="y"), labelled)
+    made += _projected("row/label", _table(Neighbours.REPLACE_ONE), labelled)
     made += _projected("element/items", _sets(Neighbours.ONE_ELEMENT, Unit.ELEMENT), two)
     for relation in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
         schema = _table(relation)

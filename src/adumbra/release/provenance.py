@@ -16,7 +16,7 @@ from pathlib import Path
 from adumbra.errors import Unsupported
 from adumbra.version import AUDIT, PACKAGE, __version__, package_digest
 
-LOADED_LATE = ("scipy.special", "jinja2")  # by models and pages
+LOADED_LATE = ("scipy.special", "jinja2")  # by models and pages: without them a paid release is lost
 
 
 @cache
@@ -49,7 +49,7 @@ def dependencies() -> dict[str, str]:
 
 
 def require_libraries() -> None:
-    """Refuse, before a charge, what is loaded after it and cannot be: a release would be lost."""
+    """Refuse, before the charge, a library that is needed after it and cannot be imported."""
     for name in LOADED_LATE:
         try:
             import_module(name)
