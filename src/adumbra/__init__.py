@@ -4,12 +4,12 @@ The names below are the whole public interface. Each is imported when first used
 `import adumbra` and `adumbra --help` stay fast.
 """
 
-import gc
 import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from adumbra.starting import uncollected
 from adumbra.version import __version__
 
 if TYPE_CHECKING:
@@ -190,20 +190,10 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'adumbra' has no attribute {name!r}")
-    value = getattr(_imported(home), name)
+    with uncollected():
+        value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
-
-
-def _imported(home: str) -> ModuleType:
-    """Import a module without looking for garbage: imports make none, and the search takes as long."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        return importlib.import_module(home)
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -28,11 +28,13 @@ from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
 from adumbra.privacy.noise import require_kernel
+from adumbra.release.artifact import open_written
 from adumbra.release.card import LIMITS, Card, build_card, drawn_card, require_card, stamped
 from adumbra.release.detached import write_beside
 from adumbra.release.provenance import provenance, require_libraries
 from adumbra.release.storage import LONGEST_ENTRY, date_files, require_room, staging, write_staged
 from adumbra.schema.schema import Schema
+from adumbra.starting import uncollected
 from adumbra.version import __version__
 
 if TYPE_CHECKING:
@@ -100,11 +102,11 @@ class PreparedRelease:
         """Pay, draw and publish the new folder. An error after the charge says what stays charged."""
         if self.out is None:
             raise InvalidInput("out=None: prepared without a folder; give one to `prepare`")
-        entry = _publish(self, self.out, Ledger.draw)
+        entry, digest = _publish(self, self.out, Ledger.draw)
         with _noted(self, entry):
-            from adumbra.answers.askable import load  # noqa: PLC0415 - see `_import_behind`
+            from adumbra.answers.askable import askable  # noqa: PLC0415 - see `_import_behind`
 
-            published = load(self.out)
+            published = askable(open_written(self.out, digest))
             date_files(self.out)  # reading it set the times of access
         return published
 
@@ -149,9 +151,10 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     ------
     What `release` would raise before the charge.
     """
-    source = WatchedSource(open_source(data, as_schema(schema)))
-    method = method_of(config)
-    settled = method.settle(config, source.schema)
+    with uncollected():
+        source = WatchedSource(open_source(data, as_schema(schema)))
+        method = method_of(config)
+        settled = method.settle(config, source.schema)
     engine = LocalEngine() if engine is None else engine
     verbs = (getattr(engine, verb, None) for verb in ("fold", "map_blocks"))
     usable = all(map(callable, verbs)) and not isinstance(engine, type)
@@ -241,7 +244,7 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
 
     Returns
     -------
-    AskableRelease, as `load(out)` gives it.
+    AskableRelease, as `load(out)` gives it; its files were hashed while they were written.
 
     Raises
     ------
@@ -319,8 +322,8 @@ def _standing(book: Ledger, entry: str) -> str:
         return f"entry={entry}: stays charged; the ledger cannot be read now, see `adumbra ledger show`"
 
 
-def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> str:
-    """Pay, draw, seal, publish, commit; `open_grant` is the ledger's own but for the auditor."""
+def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> tuple[str, str]:
+    """Pay, draw, seal, publish, commit: entry and digest. The auditor has its own `open_grant`."""
     book, source = prepared.ledger, prepared.source
     with _paid(prepared, open_grant) as (entry, grant):
         fingerprint = book.fingerprint(source.watched_columns)
@@ -346,7 +349,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
             date_files(staged)
             book.publish(entry, target)
             book.commit(entry)
-    return entry
+    return entry, digest
 
 
 def _import_behind() -> None:

@@ -22,10 +22,12 @@ from adumbra.errors import (
     InvalidInput,
     LedgerError,
     Unsupported,
+    VerificationFailed,
 )
 from adumbra.mechanisms.projection.config import DPProConfig
 from adumbra.privacy.ledger import Population, State, create_ledger
 from adumbra.relations import Neighbours, Unit
+from adumbra.release import artifact
 from adumbra.release.storage import require_place
 from adumbra.schema.schema import Column, Kind, Schema
 
@@ -71,6 +73,16 @@ def test_a_release_is_paid_sealed_published_and_loadable(ledger, tmp_path):
     assert [entry.state for entry in statement.entries] == [State.PUBLISHED]
     assert ad.load(tmp_path / "out").guarantee == made.guarantee
     assert not list(tmp_path.glob(".out*"))  # nothing staged is left
+
+
+def test_what_was_hashed_while_it_was_written_is_not_hashed_again(ledger, tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(artifact, "_hash", lambda path: read.append(path.name) or "0" * 64)
+    made = run(ledger, tmp_path / "out")
+    assert read == []
+    with pytest.raises(VerificationFailed, match="its hash is not the card's"):
+        ad.load(tmp_path / "out")
+    assert read == [file.rpartition("/")[2] for file in made.card["files"]]
 
 
 def test_a_ledger_may_be_given_by_its_path(ledger, tmp_path):
@@ -232,10 +244,10 @@ def prepared(ledger, out, config=CONFIG, **keywords):
 def test_what_stops_the_reading_of_a_published_release_says_what_is_charged(
     ledger, tmp_path, monkeypatch
 ):
-    def stop(_folder):
+    def stop(_release):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(askable, "load", stop)
+    monkeypatch.setattr(askable, "askable", stop)
     with pytest.raises(KeyboardInterrupt) as stopped:
         run(ledger, tmp_path / "out")
     (entry,) = ledger.show("people")[0].entries

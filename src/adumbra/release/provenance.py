@@ -14,6 +14,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 from adumbra.errors import Unsupported
+from adumbra.starting import uncollected
 from adumbra.version import AUDIT, PACKAGE, __version__, package_digest
 
 LOADED_LATE = ("scipy.special", "jinja2")  # by models and pages: without them a paid release is lost
@@ -52,7 +53,8 @@ def require_libraries() -> None:
     """Refuse, before the charge, a library that is needed after it and cannot be imported."""
     for name in LOADED_LATE:
         try:
-            import_module(name)
+            with uncollected():
+                import_module(name)
         except Exception as fault:
             # a broken installation raises what it likes
             raise Unsupported(

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adumbra.errors import InvalidInput
-from adumbra.release.artifact import ReadOnDemand, load, off_grid
+from adumbra.errors import InvalidInput, VerificationFailed
+from adumbra.release.artifact import ReadOnDemand, load, off_grid, open_written, verify
 from adumbra.release.storage import write_staged
 from support.release import example_card, example_release, example_tables
 
@@ -17,6 +17,17 @@ from support.release import example_card, example_release, example_tables
 def release(tmp_path):
     example_release(tmp_path / "r")
     return load(tmp_path / "r")
+
+
+def test_what_was_just_written_is_opened_by_its_digest(tmp_path, release):
+    digest = verify(release.path).digest
+    assert open_written(release.path, digest).data.equals(release.data)
+    with pytest.raises(VerificationFailed, match="not the release of the digest given"):
+        open_written(release.path, "0" * 64)
+    table = release.path / "data" / "data.parquet"
+    table.write_bytes(table.read_bytes() + b"0")
+    with pytest.raises(VerificationFailed, match="the card says"):
+        open_written(release.path, digest)
 
 
 def test_frames(release):
