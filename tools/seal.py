@@ -10,7 +10,8 @@ A proof file `x.proof.md` opens with front matter:
 Check all:        python tools/seal.py
 Reseal by hand:   python tools/seal.py --write FILE...     (`make reseal PROOF=FILE`, after re-reading)
 
-The names may also stand below `covers:`, one per line after a dash. Functions, classes, methods and
+The names may also stand below `covers:`, one per line after a dash; those that begin with `tools.` are
+of this folder, which computes what the package keeps. Functions, classes, methods and
 module-level constants can be covered. The tree is written out by our own `skeleton`, because `ast.dump`
 differs between Python versions.
 """
@@ -68,7 +69,8 @@ def compute_seal(covers: tuple[str, ...], source: Path) -> str:
 def find(name: str, source: Path) -> ast.AST:
     """Return the tree of `module:name`, where name is a function, Class, Class.method or CONSTANT."""
     module, _, qualified = name.partition(":")
-    base = source.joinpath(*module.split("."))
+    root = source.parent if module.startswith("tools.") else source
+    base = root.joinpath(*module.split("."))
     path = next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
     if path is None or not qualified:
         raise SealError(f"{name}: no such module; write module:function")

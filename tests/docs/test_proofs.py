@@ -146,7 +146,7 @@ def test_words_and_layout_do_not_break_the_seal(copy, old, new):
         ),
     ],
 )
-def test_broken_front_matter_is_told(copy, front, complaint):
+def test_broken_front_matter_is_reported(copy, front, complaint):
     source, proof = copy
     proof.write_text(front, encoding="utf-8")
     (fault,) = seal.faults([proof], source)
@@ -157,6 +157,16 @@ def test_names_may_stand_in_a_list(tmp_path):
     path = tmp_path / "x.proof.md"
     path.write_text("---\ncovers:\n  - a.b:c\n  - a.b:D.e\nseal:\n---\n", encoding="utf-8")
     assert seal.read_proof(path).covers == ("a.b:c", "a.b:D.e")
+
+
+def test_a_proof_may_cover_what_computes_a_kept_file(tmp_path):
+    (tmp_path / "src").mkdir()
+    tool = tmp_path / "tools/m.py"
+    tool.parent.mkdir()
+    tool.write_text("def f():\n    return 1\n", encoding="utf-8")
+    before = seal.compute_seal(("tools.m:f",), tmp_path / "src")
+    tool.write_text("def f():\n    return 2\n", encoding="utf-8")
+    assert seal.compute_seal(("tools.m:f",), tmp_path / "src") != before
 
 
 def test_methods_and_classes_are_told_apart(tmp_path):

@@ -20,7 +20,7 @@ SOURCE = re.compile(
 )
 # Names that a test makes up, and pages of the built site.
 INVENTED = {
-    "tests/docs/test_proofs.py": {"x.proof.md", "m.proof.md", "src/m.proof.md"},
+    "tests/docs/test_proofs.py": {"x.proof.md", "m.proof.md", "src/m.proof.md", "tools/m.py"},
     "tests/docs/test_distribution.py": {"src/adumbra/a.py", "src/adumbra/b.py"},
     "tests/docs/test_site.py": {"../../how-to/evaluate.md", "absent.md", "deep/down/page.md", "page.md"},
     "tests/unit/data/test_opening.py": {"notes.md"},

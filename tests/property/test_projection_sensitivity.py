@@ -63,9 +63,9 @@ def test_no_change_of_a_row_moves_the_product_further(family, d, k):
     matrix = public_matrix(family, d, k, matrix_seed=d)
     values = matrix.to_float()
     widths = rng.random(d) + 0.5
-    element, ball = pj.element_sensitivity(matrix, widths), pj.l1_ball_sensitivity(matrix, 2.0)
+    element = pj.element_sensitivity(matrix, widths)
     l2_l1, l2_l2 = pj.l2_ball_l1(matrix, 2.0), pj.l2_ball_l2(matrix, 2.0)
-    box_l1, box_l2 = pj.box_l1(matrix, widths), pj.box_l2_upper(matrix, widths)
+    box_l1, box_l2 = pj.box_l1_upper(matrix, widths), pj.box_l2_upper(matrix, widths)
     tight = 1 + 1e-12  # the float evaluation of the attack itself
     for _ in range(400):
         v = hostile(rng, d)
@@ -74,9 +74,6 @@ def test_no_change_of_a_row_moves_the_product_further(family, d, k):
         cell[j] = widths[j] * rng.uniform(-1, 1)
         assert l1(cell, values) <= element.l1 * tight
         assert l2(cell, values) <= element.l2 * tight
-        inside = 2.0 * v / np.abs(v).sum()
-        assert l1(inside, values) <= ball.l1 * tight
-        assert l2(inside, values) <= ball.l2 * tight
         inside = 2.0 * v / np.linalg.norm(v)
         assert l1(inside, values) <= l2_l1 * tight
         assert l2(inside, values) <= l2_l2 * tight
@@ -92,26 +89,21 @@ def test_the_worst_change_reaches_every_exact_value(family, d, k):
     matrix = public_matrix(family, d, k, matrix_seed=d)
     values, widths = matrix.to_float(), rng.random(d) + 0.5
     cells = [np.eye(d)[j] for j in range(d)]
-    element, ball = pj.element_sensitivity(matrix, widths), pj.l1_ball_sensitivity(matrix, 2.0)
+    element = pj.element_sensitivity(matrix, widths)
     reached = {
         "element L1": max(l1(widths * c, values) for c in cells) / element.l1,
         "element L2": max(l2(widths * c, values) for c in cells) / element.l2,
-        "L1 ball L1": max(l1(2.0 * c, values) for c in cells) / ball.l1,
-        "L1 ball L2": max(l2(2.0 * c, values) for c in cells) / ball.l2,
         "L2 ball L1": max(ascend_l1_in_l2_ball(values, rng) for _ in range(300))
         / pj.l2_ball_l1(matrix, 1.0),
         "L2 ball L2": l2(np.linalg.svd(values)[0][:, 0], values) / pj.l2_ball_l2(matrix, 1.0),
-        "box L1": max(ascend_in_box(values, widths, rng, 1) for _ in range(1000))
-        / pj.box_l1(matrix, widths),
     }
+    box_l1 = max(ascend_in_box(values, widths, rng, 1) for _ in range(300))
     box_l2 = max(ascend_in_box(values, widths, rng, 2) for _ in range(300))
-    if d <= pj.ENUMERATED:
-        reached["box L2"] = box_l2 / pj.box_l2(matrix, widths)
     bounds = {
         "L2 ball L1 upper": reached["L2 ball L1"]
         * pj.l2_ball_l1(matrix, 1.0)
         / pj.l2_ball_l1_upper(matrix, 1.0),
-        "box L1 upper": reached["box L1"] * pj.box_l1(matrix, widths) / pj.box_l1_upper(matrix, widths),
+        "box L1 upper": box_l1 / pj.box_l1_upper(matrix, widths),
         "box L2 upper": box_l2 / pj.box_l2_upper(matrix, widths),
     }
     shares = ", ".join(f"{name} {share:.3f}" for name, share in (reached | bounds).items())

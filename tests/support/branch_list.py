@@ -61,12 +61,6 @@ LISTED: dict[str, tuple[str, ...]] = {
         "privacy.grant:KeyedRows.accept: not own [no]",
     ),
     # -- tiers of the sampler: each gives the same number for the same bits
-    "tables are kept; what computes them is compared (tests/unit/privacy/test_noise_tables.py)": (
-        "privacy._laws:normal_quantile: abs(step) < tolerance [no]",
-        "privacy._laws:normal_quantile: abs(step) < tolerance [yes]",
-        "privacy._tables:computed: kind == 'gaussian' [no]",
-        "privacy._tables:computed: kind == 'gaussian' [yes]",
-    ),
     "public scales, the same list either way (tests/unit/privacy/test_noise.py)": (
         "privacy.noise:_distinct: guess.size and bool((guess[np.minimum(places... [no]",
     ),
@@ -91,6 +85,8 @@ LISTED: dict[str, tuple[str, ...]] = {
         "privacy._laws:_settle: below > 0 [yes]",
         "privacy._laws:decide: magnitude is not None [no]",
         "privacy._laws:decide: numerator [no]",
+        "privacy._laws:normal_quantile: abs(step) < tolerance [no]",
+        "privacy._laws:normal_quantile: abs(step) < tolerance [yes]",
         "privacy._laws:threshold: law.kind == 'gaussian' [yes]",
         "privacy.noise:_Doubts.settle: word & 1 [no]",
     ),

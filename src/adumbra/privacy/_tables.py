@@ -16,23 +16,13 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from statistics import NormalDist
 from typing import Final, get_args
 
-import mpmath
 import numpy as np
 
 from adumbra.errors import VerificationFailed
 from adumbra.numerics import Array
-from adumbra.privacy._laws import (
-    LEADING_BITS,
-    Kind,
-    Law,
-    Real,
-    arithmetic,
-    laplace_offset,
-    normal_quantile,
-)
+from adumbra.privacy._laws import LEADING_BITS, Kind, Law, arithmetic, laplace_offset
 
 LOWEST: Final = 31  # e of the first octave; a smaller V goes to `_laws.decide` (chance 2^-32)
 OCTAVES: Final = LEADING_BITS - LOWEST
@@ -40,12 +30,11 @@ FINE_BITS: Final = 3
 FINE_DEGREE: Final = 13
 COARSE_BITS: Final = 8
 COARSE_DEGREE: Final = 3
-KEPT: Final = "noise_tables.bin"  # `kept_bytes`, so that no process computes them again
+KEPT: Final = "noise_tables.bin"  # tools/noise_tables.py computed it, and a test does so again
 KEPT_DIGEST: Final = "41600662432437a5a474df6e4bfd39fdd0031759120f4c9f337b1156e35c33bf"
 _ROUNDING: Final = 2.0**-53
-_PRECISION: Final = 200  # bits of the arithmetic that fills the tables
+_PRECISION: Final = 200  # bits of the arithmetic that finds the offset
 _SAFETY: Final = 1.01  # covers second-order terms and the rounding of the bounds themselves
-_EDGE: Final = 1 - 2.0**-20  # bounds hold a little below each octave too: V lies beside its float
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +72,7 @@ def unit_table(kind: Kind) -> UnitTable:
 
 @lru_cache(maxsize=2)
 def _unit_table(kind: Kind) -> UnitTable:
-    """The fine polynomials and bounds that are kept, if they are the ones this code computed."""
+    """The fine polynomials and bounds that are kept, if they are those of this version."""
     raw = files("adumbra.privacy").joinpath(KEPT).read_bytes()
     if hashlib.sha256(raw).hexdigest() != KEPT_DIGEST:
         raise VerificationFailed(f"{KEPT}: not the tables of this version; install it anew")
@@ -92,62 +81,6 @@ def _unit_table(kind: Kind) -> UnitTable:
     fine, edges = np.split(numbers, [(FINE_DEGREE + 1) * (OCTAVES << FINE_BITS)])
     by_power = fine.reshape(FINE_DEGREE + 1, -1)
     return UnitTable(by_power, _coarse_from_fine(by_power), edges.reshape(FINE_DEGREE + 2, -1))
-
-
-def computed(kind: Kind) -> tuple[Array, Array]:
-    """Fine polynomials and bounds of one law from mpmath: what is kept, half a second of work."""
-    coefficients = _normal_coefficients if kind == "gaussian" else _log_coefficients
-    octaves = np.ldexp(1.0, np.arange(LOWEST, LEADING_BITS))
-    with arithmetic(_PRECISION) as mp:
-        fine = [[float(c) for c in coefficients(x, FINE_DEGREE, mp)] for x in midpoints(FINE_BITS)]
-        sizes = [coefficients(x * _EDGE, FINE_DEGREE + 1, mp) for x in octaves]
-        edges = [
-            [float(abs(c) * mp.mpf(x) ** n) for n, c in enumerate(row)]
-            for x, row in zip(octaves, sizes, strict=True)
-        ]
-    return np.array(fine).T, np.nextafter(np.array(edges).T, np.inf)
-
-
-def kept_bytes() -> bytes:
-    """The file of tables: of each law the fine polynomials, then the bounds; little-endian doubles."""
-    parts = [part for kind in get_args(Kind) for part in computed(kind)]
-    return b"".join(np.ascontiguousarray(part, "<f8").tobytes() for part in parts)
-
-
-def _normal_coefficients(x: float, degree: int, mp: mpmath.MPContext) -> list[Real]:
-    """F^(n)(x) / n! of the half-normal quantile.
-
-    With p = u / 2 and z = F: d^n z / dp^n = (-1)^n P_n(z) / phi(z)^n, P_1 = 1, P_(n+1) = P_n' + n z P_n.
-    """
-    u = mp.ldexp(x, -LEADING_BITS)
-    z = normal_quantile(u, -NormalDist().inv_cdf(float(u) / 2), 2.0**-80, mp)
-    # dV = 2^64 dp: each derivative brings one factor -1 / (2^64 phi)
-    factor = -mp.ldexp(mp.sqrt(2 * mp.pi) * mp.exp(z * z / 2), -LEADING_BITS - 1)
-    result, polynomial, power = [z], [1], factor
-    for n in range(1, degree + 1):
-        value = mp.mpf(0)
-        for coefficient in reversed(polynomial):  # Horner; mp.polyval's order changed in mpmath 1.4
-            value = value * z + coefficient
-        result.append(value * power / mp.factorial(n))
-        polynomial = _next_polynomial(polynomial, n)
-        power *= factor
-    return result
-
-
-def _next_polynomial(polynomial: list[int], n: int) -> list[int]:
-    """P_(n+1) = P_n' + n z P_n, coefficients from the constant up; they stay non-negative."""
-    raised = [0] + [n * c for c in polynomial]
-    for power, c in enumerate(polynomial[1:]):
-        raised[power] += (power + 1) * c
-    return raised
-
-
-def _log_coefficients(x: float, degree: int, mp: mpmath.MPContext) -> list[Real]:
-    """F^(n)(x) / n! of -ln(x / 2^63)."""
-    point = mp.mpf(x)
-    return [-mp.log(mp.ldexp(point, -LEADING_BITS))] + [
-        mp.mpf((-1) ** n) / (n * point**n) for n in range(1, degree + 1)
-    ]
 
 
 def _coarse_from_fine(fine: Array) -> Array:

@@ -1,14 +1,12 @@
-"""How far x R moves, for the matrix that was drawn: L1 and L2, for four sets of changes v of one row.
+"""How far x R moves, for the matrix that was drawn: L1 and L2, for three sets of changes v of one row.
 
     element     |v_j| <= w_j, one j (or one move inside a one-hot group)     max_j w_j |R_j|
-    L1 ball     |v|_1 <= b                                                   b max_j |R_j|
     L2 ball     |v|_2 <= b                   L1: b max_s |R s|_2             L2: b |R|_op
-    box         |v_j| <= w_j, all j          L1: max_s |diag(w) R s|_1       L2: max_t |t diag(w) R|_2
+    box         |v_j| <= w_j, all j          at most sum_j w_j |R_j|; L2: at most |w|_2 |R|_op
 
-R_j is row j; s and t run over sign vectors. No law of R is used, so nothing is spent on the draw, and R
+R_j is row j; s runs over sign vectors. No law of R is used, so nothing is spent on the draw, and R
 may be published or used again. Names without `_upper` give the exact value rounded up (the spectral norm
-by at most d k 2^-51 of itself); those that enumerate signs are refused beyond `ENUMERATED` of them.
-Our mechanisms need elements and L2 balls; L1 balls and boxes are for those who bound rows in other ways.
+by at most d k 2^-51 of itself); what enumerates signs is refused beyond `ENUMERATED` of them.
 
 Proof       projection_sensitivity.proof.md, of every function named `*_sensitivity`, `*_l1`, `*_l2` or
             `*_upper`.
@@ -26,7 +24,6 @@ from adumbra.numerics import Array, Ints, fraction_upper, product_upper, round_u
 from adumbra.statistics.base import Sensitivity
 
 ENUMERATED = 24  # signs: 2^23 evaluations of a quadratic form, well below a second
-ENUMERATED_WORK = 2**32  # multiplications that an exact L1 norm of a box may take
 _EPS = 2.0**-52  # twice the unit roundoff, which halves the care that the bounds below need
 
 
@@ -55,15 +52,6 @@ def element_sensitivity(
     return _sensitivity(matrix, l1, l2)
 
 
-def l1_ball_sensitivity(matrix: ProjectionMatrix, radius: float) -> Sensitivity:
-    """Exact change under |v|_1 <= radius: the ball's corners are single columns."""
-    units = matrix.units.astype(np.int64)
-    l1 = int(np.max(np.sum(np.abs(units), axis=1)))
-    l2 = int(np.max(np.sum(units * units, axis=1)))
-    scale = _positive(radius)
-    return _sensitivity(matrix, scale * l1, scale**2 * l2)
-
-
 def l2_ball_l1(matrix: ProjectionMatrix, radius: float) -> float:
     """Exact L1 change under |v|_2 <= radius b: max_v |v R|_1 = max_s max_v v R s = b max_s |R s|_2."""
     return _real(matrix, float(_positive(radius)), largest_signed_l2(matrix.units))
@@ -85,21 +73,11 @@ def smallest_l2_ball_l1(matrix: ProjectionMatrix, radius: float) -> float:
     return l2_ball_l1(matrix, radius) if exact else l2_ball_l1_upper(matrix, radius)
 
 
-def box_l1(matrix: ProjectionMatrix, widths: Array) -> float:
-    """Exact L1 change when every column j may move by w_j."""
-    return _real(matrix, 1.0, _largest_signed_l1(_weighted(matrix, widths)))
-
-
 def box_l1_upper(matrix: ProjectionMatrix, widths: Array) -> float:
     """L1 change in a box, for any size: sum_j w_j |R_j|_1, or sqrt(k) times the L2 bound."""
     lengths = np.sum(np.abs(matrix.units), axis=1)  # exact: |R_j|_1 <= sqrt(k) |R_j|_2 is below 2^53
     plain = _real(matrix, 1.0, _dot_upper(_floats(matrix, widths), lengths))
     return min(plain, product_upper(sqrt_upper(matrix.n_components), box_l2_upper(matrix, widths)))
-
-
-def box_l2(matrix: ProjectionMatrix, widths: Array) -> float:
-    """Exact L2 change when every column j may move by w_j: a convex function peaks at a corner."""
-    return _real(matrix, 1.0, largest_signed_l2(_weighted(matrix, widths).T))
 
 
 def box_l2_upper(matrix: ProjectionMatrix, widths: Array) -> float:
@@ -132,7 +110,8 @@ def _farthest(units: Ints) -> tuple[int, int]:
 def largest_signed_l2(a: Array) -> float:
     """Find max over s in {+-1}^k of |A s|_2, rounded up: the signs of two halves meet in one product."""
     rows, k = a.shape
-    _require_enumerable(k, 2**k)
+    if k > ENUMERATED:
+        raise Unsupported(f"{k} signs: too many to enumerate exactly; use the bound named _upper")
     gram = a.T @ a
     left, right = _signs(k - k // 2, first_fixed=True), _signs(k // 2)
     cut = left.shape[1]
@@ -144,17 +123,6 @@ def largest_signed_l2(a: Array) -> float:
         best = max(best, float(np.max(form)))
     spread = float(np.sum(np.sum(np.abs(a), axis=1) ** 2))  # the sum of all absolute products
     return sqrt_upper(round_up(best + 2.0 * (rows + 2 * k + 8) * _EPS * spread))
-
-
-def _largest_signed_l1(a: Array) -> float:
-    """Find max over s in {+-1}^k of |A s|_1 = max over t of |t A|_1: the shorter side is enumerated."""
-    short = a if a.shape[1] <= a.shape[0] else a.T
-    rows, k = short.shape
-    _require_enumerable(k, 2**k * k * rows)
-    signs = _signs(k, first_fixed=True)
-    parts = np.array_split(signs, max(1, len(signs) * rows // 2**20))
-    best = max(float(np.max(np.sum(np.abs(part @ short.T), axis=1))) for part in parts)
-    return round_up(best + 2.0 * (rows + k + 4) * _EPS * float(np.sum(np.abs(a))))
 
 
 def operator_norm(a: Array) -> float:
@@ -185,11 +153,6 @@ def _signs(k: int, *, first_fixed: bool = False) -> Array:
     return 1.0 - 2.0 * bits.astype(np.float64)
 
 
-def _require_enumerable(k: int, work: int) -> None:
-    if k > ENUMERATED or work > ENUMERATED_WORK:
-        raise Unsupported(f"{k} signs: too many to enumerate exactly; use the bound named _upper")
-
-
 def _positive(radius: float) -> Fraction:
     require(math.isfinite(radius) and radius > 0, f"radius={radius}: must be finite and above 0")
     return Fraction(radius)
@@ -203,10 +166,6 @@ def _floats(matrix: ProjectionMatrix, widths: Array) -> Array:
 
 def _widths(matrix: ProjectionMatrix, widths: Array) -> list[Fraction]:
     return [Fraction(float(width)) for width in _floats(matrix, widths)]
-
-
-def _weighted(matrix: ProjectionMatrix, widths: Array) -> Array:
-    return _floats(matrix, widths)[:, None] * matrix.units
 
 
 def _dot_upper(left: Array, right: Array) -> float:
