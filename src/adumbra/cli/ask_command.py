@@ -1,12 +1,11 @@
 """`ask`: one question to a release, with its error bar, offline."""
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.options import AsJson
+from adumbra.cli.options import AsJson, print_json
 from adumbra.cli.release_views import Folder, clean
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def ask(
     named = {"": answer} if isinstance(answer, Estimate) else dict(answer)
     if json:
         facts = {name: one.to_dict() for name, one in named.items()}
-        typer.echo(json_module.dumps(facts.get("", facts), indent=2, ensure_ascii=True))
+        print_json(facts.get("", facts))
         return
     for name, one in named.items():
         typer.echo(clean(f"{name}: {one}" if name else one))

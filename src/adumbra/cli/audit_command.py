@@ -1,6 +1,5 @@
 """`adumbra audit`: attack our own claims, or plant known bugs and see them caught. Touches no data."""
 
-import json as json_module
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.options import AsJson, Force, require_new_file
+from adumbra.cli.options import AsJson, Force, print_json, require_new_file
+from adumbra.errors import InvalidInput, VerificationFailed, require
 
 if TYPE_CHECKING:
     from adumbra.audit.attack import Attack
@@ -70,8 +70,6 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument per flag
     On one core the default run takes about one minute, --mutants 15 seconds, --replay two or three
     minutes. More --runs take longer.
     """
-    from adumbra.errors import VerificationFailed, require
-
     require(not (mutants and replay), "--mutants with --replay: give one of them")
     require(figure is None or not (mutants or replay), "--figure: draws attacks; leave the other out")
     require(seed == 0 or not (mutants or replay), "--seed: is of attacks; leave the other out")
@@ -110,7 +108,6 @@ def audit(  # noqa: PLR0913, PLR0917 - one argument per flag
 def _known(method: str | None) -> str | None:
     """The method as the audit names it."""
     from adumbra.audit.cases import METHODS
-    from adumbra.errors import require
 
     wanted = "topk" if method == "top-k" else method  # as `adumbra methods` names it
     names = ", ".join("top-k" if name == "topk" else name for name in METHODS)
@@ -123,7 +120,6 @@ def _attack(  # noqa: PLR0913 - as the flags
 ) -> "list[Attack]":
     from adumbra.audit.attack import attack
     from adumbra.audit.cases import all_cases
-    from adumbra.errors import InvalidInput
 
     cases = all_cases(epsilon, delta, method)
     if not cases:
@@ -163,7 +159,7 @@ def _try_mutants(method: str | None, runs: int, *, quiet: bool) -> "list[Verdict
 
 def _show_results(results: "list[Attack]", *, json: bool) -> None:
     if json:
-        typer.echo(json_module.dumps({"attacks": [result.to_dict() for result in results]}, indent=2))
+        print_json({"attacks": [result.to_dict() for result in results]})
         return
     from rich.console import Console
     from rich.table import Table
@@ -196,7 +192,7 @@ def _show_replayed(found: "list[Replayed]", *, json: bool) -> None:
             for one in found
         ]
         facts = {"pairs": pairs, "hostile": hostile, "differing": differing, "kinds": shown}
-        typer.echo(json_module.dumps(facts, indent=2))
+        print_json(facts)
         return
     for one in found:
         typer.echo(
@@ -218,9 +214,7 @@ def _show_verdicts(verdicts: "list[Verdict]", *, json: bool) -> None:
             }
             for one in verdicts
         ]
-        typer.echo(
-            json_module.dumps({"caught": caught, "planted": len(shown), "mutants": shown}, indent=2)
-        )
+        print_json({"caught": caught, "planted": len(shown), "mutants": shown})
         return
     from rich.console import Console
     from rich.table import Table

@@ -1,12 +1,12 @@
 """`adumbra plan` for several budgets or all methods: one line each, from public numbers only."""
 
 import dataclasses
-import json as json_module
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
 
+from adumbra.cli.options import print_json
 from adumbra.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def show(found: list[Compared], *, json: bool, why: str = "") -> None:
     if why and not json:
         typer.echo(f"chosen    {why}")
     if json:
-        typer.echo(json_module.dumps([one.facts() for one in found], indent=2))
+        print_json([one.facts() for one in found])
         return
     from rich.console import Console
     from rich.table import Table

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adumbra.errors import require
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -23,7 +25,6 @@ RowsPerPerson = Annotated[
 def counting(schema: "Schema", method: str | None, goal: str | None) -> "tuple[Schema, str]":
     """The schema of rows per person, and the method that releases them."""
     from adumbra.data.person_sizes import sizes_schema
-    from adumbra.errors import require
 
     is_free = method in (None, METHOD) and goal is None
     rule = f"is released by the method {METHOD}; leave out --method and --goal"

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adumbra.errors import require
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -29,8 +31,6 @@ def demo(
 ) -> None:
     """Make a table of 30,000 rows and 200 mixed columns, then plan, pay, release, verify, evaluate."""
     import shutil
-
-    from adumbra.errors import require
 
     ours = out / "this-is-an-adumbra-demo"
     require(

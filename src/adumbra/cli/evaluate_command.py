@@ -1,13 +1,12 @@
 """`adumbra evaluate`: releases against the private rows, on a page that is NOT FOR RELEASE."""
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from adumbra.cli.key_commands import OperatorKey
-from adumbra.cli.options import Force, Header, operated, read_schema, require_new_file
+from adumbra.cli.options import Force, Header, operated, print_json, read_schema, require_new_file
 
 
 def evaluate(  # noqa: PLR0913, PLR0917 - one argument per flag
@@ -65,7 +64,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 - one argument per flag
         )
     found.save(out, force=force)
     if json:
-        typer.echo(json_module.dumps(found.to_dict(), indent=2))
+        print_json(found.to_dict())
         return
     typer.echo(f"NOT FOR RELEASE  {out}")
     typer.echo(found.facts["warning"])

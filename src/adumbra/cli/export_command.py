@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from adumbra.cli.options import Force, require_new_file
+from adumbra.cli.options import Force, named_texts, require_new_file
 
 
 class FormatName(StrEnum):
@@ -40,16 +40,9 @@ def export(  # noqa: PLR0913, PLR0917 - one argument per flag
     force: Force = False,
 ) -> None:
     """Verify a release, then write its card in another format. Reads released numbers alone."""
-    from adumbra.errors import require
     from adumbra.report.exports import export as export_release
 
-    said: dict[str, str] = {}
-    for word in about or []:
-        name, equals, text = word.partition("=")
-        name = name.strip().replace("-", "_")
-        require(bool(equals), f"about={word}: needs a value; write --about {name}=...")
-        require(name not in said, f"about={name}: is given twice; give it once")
-        said[name] = text.strip()
+    said = named_texts(about or [])
     require_new_file("out", out, force=force)
     export_release(folder, str(form), out=out, url=url, about=said)
     typer.echo(f"written   {out} ({form})")

@@ -1,13 +1,13 @@
 """`adumbra key`: keys that sign releases, and whom this user trusts. Files are those of OpenSSH."""
 
-import json as json_module
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.options import AsJson
+from adumbra.cli.options import AsJson, say
+from adumbra.errors import require
 
 if TYPE_CHECKING:
     from adumbra.attestation.sshsig import PublicKey
@@ -69,7 +69,6 @@ def new(
 ) -> None:
     """Make an Ed25519 key, as `ssh-keygen` would (the private file gets mode 0600)."""
     from adumbra.attestation.signers import new_key
-    from adumbra.errors import require
 
     passphrase = ""
     if not no_passphrase:
@@ -82,7 +81,7 @@ def new(
     public = new_key(path, passphrase=passphrase, comment=comment)
     facts = {"path": str(path), "fingerprint": public.fingerprint(), "public_key": public.line()}
     text = f"made {path} and {path}.pub\nfingerprint {public.fingerprint()}"
-    typer.echo(json_module.dumps(facts, indent=2) if json else text)
+    say(text, facts, json)
 
 
 @app.command()
@@ -96,7 +95,7 @@ def show(
     line = _signer(path, name, None, None).line()
     facts = {"fingerprint": public.fingerprint(), "public_key": public.line(), "trust_line": line}
     text = "\n".join(f"{label:<12}{value}" for label, value in facts.items())
-    typer.echo(json_module.dumps(facts, indent=2) if json else text)
+    say(text, facts, json)
 
 
 @app.command()
@@ -137,11 +136,7 @@ def _add(name: str, line: str, json: bool) -> None:
     gap = "" if before.endswith("\n") or not before else "\n"
     with place.open("a", encoding="utf-8") as stream:
         stream.write(f"{gap}{line}\n")
-    typer.echo(
-        json_module.dumps({"file": str(place), "line": line}, indent=2)
-        if json
-        else f"added to {place}:\n{line}"
-    )
+    say(f"added to {place}:\n{line}", {"file": str(place), "line": line}, json)
 
 
 def _signer(path: Path, name: str, valid_after: str | None, valid_before: str | None) -> "AllowedSigner":

@@ -16,9 +16,9 @@ from adumbra.cli.key_commands import (
     SigningKey,
     Unsigned,
 )
-from adumbra.cli.options import AsJson, Force, open_signing_key, require_new_file
+from adumbra.cli.options import AsJson, Force, open_signing_key, print_json, require_new_file, say
 from adumbra.cli.release_views import clean
-from adumbra.errors import visible
+from adumbra.errors import InvalidInput
 from adumbra.relations import Unit
 
 if TYPE_CHECKING:
@@ -63,11 +63,6 @@ def opened(location: str) -> "Iterator[Ledger]":
 
     with open_ledger(location, operator=open_signing_key(_operator.get())) as ledger:
         yield ledger
-
-
-def say(sentence: str, facts: dict[str, Any], json: bool) -> None:
-    """A sentence for people, or its facts for machines."""
-    typer.echo(json_module.dumps(facts, indent=2) if json else visible(sentence, keep="\n"))
 
 
 @app.command()
@@ -150,7 +145,7 @@ def show(
     with opened(ledger) as book:
         statements = book.show(population)
     if json:
-        typer.echo(json_module.dumps({"populations": [_facts(each) for each in statements]}, indent=2))
+        print_json({"populations": [_facts(each) for each in statements]})
     else:
         for statement in statements:
             _print(statement)
@@ -231,7 +226,6 @@ def raise_cap(  # noqa: PLR0913, PLR0917 - one argument per flag
 ) -> None:
     """Raise a cap, or change the delta of an unused account. Act and reason stay in the log."""
     from adumbra.cli.operator_commands import read_approval
-    from adumbra.errors import InvalidInput
 
     with opened(ledger) as book:
         if delta is not None:
@@ -332,8 +326,6 @@ def _print(statement: "Statement") -> None:
 
 def read_card(path: Path) -> tuple[dict[str, Any], str | None]:
     """A card and its digest, or a ledger's head, which has none; a whole release is verified."""
-    from adumbra.errors import InvalidInput
-
     if path.is_dir():
         from adumbra.release.artifact import verify as verify_release
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from adumbra.cli.ledger_commands import Location, opened, read_card, say
-from adumbra.cli.options import AsJson
+from adumbra.cli.ledger_commands import Location, opened, read_card
+from adumbra.cli.options import AsJson, say
 from adumbra.cli.release_views import clean as plain
 
 Kept = Annotated[

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.ledger_commands import EntryId, Location, Reason, opened, say
-from adumbra.cli.options import AsJson, Force, require_new_file
+from adumbra.cli.ledger_commands import EntryId, Location, Reason, opened
+from adumbra.cli.options import AsJson, Force, require_new_file, say
+from adumbra.errors import InvalidInput, VerificationFailed, require
 
 if TYPE_CHECKING:
     from adumbra.attestation.loghead import LogHead
@@ -44,7 +45,6 @@ def watch(
 ) -> None:
     """Compare a log with the heads that you saw before; exit code 4 if it was rolled back or forked."""
     from adumbra.attestation.witness import WITNESS, WholeLog
-    from adumbra.errors import VerificationFailed, require
     from adumbra.privacy.ledger.files import replace_file
     from adumbra.release.detached import require_continued
 
@@ -72,7 +72,6 @@ def _seen(keep: Path) -> "list[LogHead]":
     """The heads that were kept, in order."""
     from adumbra.attestation.loghead import LogHead
     from adumbra.attestation.witness import WITNESS
-    from adumbra.errors import InvalidInput
 
     if not keep.exists():
         return []

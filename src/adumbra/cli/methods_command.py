@@ -1,10 +1,6 @@
 """`methods`: what each method is for, what it takes, and its options."""
 
-import json as json_module
-
-import typer
-
-from adumbra.cli.options import AsJson
+from adumbra.cli.options import AsJson, print_json
 from adumbra.cli.planning import print_hanging
 
 
@@ -23,7 +19,7 @@ def methods(json: AsJson = False) -> None:
             }
             for method in METHODS
         }
-        typer.echo(json_module.dumps(facts, indent=2))
+        print_json(facts)
         return
     from rich.console import Console
     from rich.table import Table

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.ledger_commands import Location, Name, Reason, opened, say
-from adumbra.cli.options import AsJson, Force, require_new_file
+from adumbra.cli.ledger_commands import Location, Name, Reason, opened
+from adumbra.cli.options import AsJson, Force, require_new_file, say
+from adumbra.errors import InvalidInput
 
 if TYPE_CHECKING:
     from adumbra.attestation.events import Approval
@@ -100,7 +101,6 @@ def grants(
 def read_approval(path: Path | None) -> "Approval | None":
     """What `--approval` names."""
     from adumbra.attestation.events import Approval
-    from adumbra.errors import InvalidInput
 
     if path is None:
         return None

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import json
 import os
 import re
 import sys
@@ -12,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adumbra.errors import InvalidInput, Unsupported, require
+from adumbra.errors import InvalidInput, Unsupported, require, visible
 
 if TYPE_CHECKING:
     from adumbra.mechanisms.base import Config
@@ -96,13 +97,19 @@ def make_about(words: list[str]) -> dict[str, object]:
     """What the card shall say of a release, from `--about name=value`."""
     from adumbra.release.card import require_about
 
-    said: dict[str, object] = {}
+    said = named_texts(words)
+    require("population" not in said, "about=population: has a flag of its own; give --population")
+    require_about(said)
+    return dict(said)
+
+
+def named_texts(words: list[str]) -> dict[str, str]:
+    """What `--about name=value` says, by name."""
+    said: dict[str, str] = {}
     for word in words:
         name, equals, text = word.partition("=")
         name = name.strip().replace("-", "_")
         require(bool(equals), f"about={word}: needs a value; write --about {name}=...")
-        require(name != "population", "about=population: has a flag of its own; give --population")
-        require_about({name: text})
         require(name not in said, f"about={name}: is given twice; give it once")
         said[name] = text.strip()
     return said
@@ -204,7 +211,6 @@ def read_schema(path: Path, *, header: bool) -> "Schema":
     """The schema file, with what `--header` declares."""
     from dataclasses import replace
 
-    from adumbra.errors import require
     from adumbra.schema.schema import Schema
 
     declared = Schema.read(path)
@@ -215,10 +221,18 @@ def read_schema(path: Path, *, header: bool) -> "Schema":
     return replace(declared, header=True)
 
 
+def print_json(facts: object) -> None:
+    """What `--json` prints."""
+    typer.echo(json.dumps(facts, indent=2))
+
+
+def say(sentence: str, facts: dict[str, Any], as_json: bool) -> None:
+    """A sentence for people, or its facts for machines."""
+    print_json(facts) if as_json else typer.echo(visible(sentence, keep="\n"))
+
+
 def require_new_file(name: str, path: Path, *, force: bool) -> None:
     """Refuse, before any work is done, a file that exists (unless forced) or cannot be made."""
-    from adumbra.errors import require
-
     folder = path.absolute().parent
     require(folder.is_dir(), f"{name}={path}: its folder does not exist; make it first")
     require(

@@ -1,7 +1,6 @@
 """`plan` and `release`: say what it costs, then pay and do it."""
 
 import hashlib
-import json as json_module
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -32,9 +31,11 @@ from adumbra.cli.options import (
     Header,
     open_signing_key,
     operated,
+    print_json,
     read_schema,
     require_new_file,
 )
+from adumbra.errors import ChargeNote, InvalidInput, Terminated, require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -123,7 +124,7 @@ def show_release(made: "Release", out: Path, *, json: bool, quotes: "Sequence[Qu
             "price": [quoted.to_dict() for quoted in quotes],
             "contents": made.card["contents"],
         }
-        typer.echo(json_module.dumps(facts, indent=2))
+        print_json(facts)
         return
     typer.echo(f"released  {out}  ({made.guarantee.sentence()})")
     typer.echo(f"page      {out / 'card.html'}")
@@ -196,7 +197,6 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument per flag
     from adumbra.cli.options import make_config, say_notes, spelled_as_options, undeclared
     from adumbra.data.opening import open_source
     from adumbra.data.sources import WatchedSource
-    from adumbra.errors import require
     from adumbra.mechanisms import methods
 
     budgets = comparing.epsilons_of(epsilon)
@@ -226,7 +226,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument per flag
     if json:
         facts = {**plan_facts(planned), **({} if unread is None else unread.facts())}
         facts |= {"chosen": why} if why else {}
-        typer.echo(json_module.dumps(facts, indent=2))
+        print_json(facts)
     else:
         typer.echo(f"chosen    {why}") if why else None
         show_plan(planned)
@@ -340,7 +340,6 @@ def _gaussian_quote(
 ) -> "Quote | None":
     """The price of the same release at the account's delta, where this one is pure and both exist."""
     from adumbra.cli.options import make_config
-    from adumbra.errors import InvalidInput
 
     guarantee = prepared.plan.guarantee
     if delta == 0 or not guarantee.is_pure:
@@ -355,8 +354,6 @@ def _gaussian_quote(
 
 def _require_consent(question: str, *, err: bool) -> None:
     """Ask the person at the terminal; without one, or with another answer, nothing is charged."""
-    from adumbra.errors import require
-
     require(sys.stdin.isatty(), "yes: there is no terminal to ask at; give --yes (nothing was charged)")
     try:
         agreed = typer.confirm(question, err=err)
@@ -383,13 +380,9 @@ def stopped_in_words() -> "Iterator[None]":
 
 def exit_code_of(stop: BaseException) -> int:
     """128 and the number of the signal, as a shell says it."""
-    from adumbra.errors import Terminated
-
     return 143 if isinstance(stop, Terminated) else 130
 
 
 def charge_notes(error: BaseException) -> list[str]:
     """Our own notes on an error; those of other libraries may hold data."""
-    from adumbra.errors import ChargeNote
-
     return [note for note in getattr(error, "__notes__", ()) if isinstance(note, ChargeNote)]

@@ -3,7 +3,6 @@
 A card may come from anybody: its words are printed without markup and without control characters.
 """
 
-import json as json_module
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adumbra.cli.key_commands import Publisher, Required, RevokedFile, SignerName, TrustFile, demanded
-from adumbra.cli.options import AsJson
+from adumbra.cli.options import AsJson, print_json
 from adumbra.cli.planning import print_hanging
-from adumbra.errors import visible
+from adumbra.errors import VerificationFailed, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,7 +34,7 @@ def inspect(folder: Folder, json: AsJson = False) -> None:
     checked = verify_release(folder, trust=user_trust())
     if json:
         facts = {"digest": checked.digest, "signature": _signature(checked), "card": checked.card}
-        typer.echo(json_module.dumps(facts, indent=2))
+        print_json(facts)
         return
     from rich.console import Console
     from rich.text import Text
@@ -83,7 +82,6 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument per flag
     """Check every byte of a release, its card and its signatures. Exit code 4 on any fault."""
     from dataclasses import asdict
 
-    from adumbra.errors import VerificationFailed
     from adumbra.release.artifact import find_faults
     from adumbra.release.detached import check_log
 
@@ -101,7 +99,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument per flag
             facts |= {"digest": checked.digest, "files": checked.files, "bytes": checked.size}
             facts["signature"] = _signature(checked)
             facts["log"] = None if standing is None else asdict(standing)
-        typer.echo(json_module.dumps(facts, indent=2))
+        print_json(facts)
         if checked is None:
             raise typer.Exit(VerificationFailed.exit_code)
     elif checked is None:

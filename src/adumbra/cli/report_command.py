@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from adumbra.cli.options import Force, require_new_file
+from adumbra.errors import require
 
 
 def report(
@@ -14,7 +15,6 @@ def report(
     force: Force = False,
 ) -> None:
     """Write the page of a release; `adumbra evaluate` compares it with private rows."""
-    from adumbra.errors import require
     from adumbra.mechanisms.methods import pictures_of_release
     from adumbra.release.artifact import load
     from adumbra.report.page import render

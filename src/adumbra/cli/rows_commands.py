@@ -1,13 +1,13 @@
 """`nearest` and `clusters`: like rows and groups of them in a projected release, offline."""
 
-import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adumbra.cli.options import AsJson, Force, require_new_file
+from adumbra.cli.options import AsJson, Force, print_json, require_new_file
 from adumbra.cli.release_views import Folder
+from adumbra.errors import InvalidInput, require
 
 if TYPE_CHECKING:
     from adumbra.numerics import Array
@@ -28,7 +28,6 @@ def nearest(
     """Show the rows nearest to given rows, with unbiased squared distances. Spends no budget."""
     import numpy as np
 
-    from adumbra.errors import require
     from adumbra.postprocess.distances import nearest as nearest_rows
 
     model, released = projected(folder)
@@ -42,7 +41,7 @@ def nearest(
     ]
     if json:
         facts = [{"row": row, "neighbours": others} for row, others in listed]
-        typer.echo(json_module.dumps(facts, indent=2))
+        print_json(facts)
         return
     for row, others in listed:
         typer.echo(f"row {row}")
@@ -66,7 +65,6 @@ def clusters(  # noqa: PLR0913, PLR0917 - one argument per flag
     json: AsJson = False,
 ) -> None:
     """Group released rows by k-means that knows the noise. Spends no budget."""
-    from adumbra.errors import require
     from adumbra.postprocess.kmeans import kmeans
 
     if out is not None:
@@ -85,7 +83,7 @@ def clusters(  # noqa: PLR0913, PLR0917 - one argument per flag
         lines = ["row,cluster", *(f"{row},{label}" for row, label in enumerate(found.labels))]
         out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     if json:
-        typer.echo(json_module.dumps(facts, indent=2))
+        print_json(facts)
         return
     for number, size in enumerate(found.sizes):
         error = found.centre_errors[number]
@@ -99,7 +97,6 @@ def projected(folder: Path) -> "tuple[DistanceModel, Array]":
     """The model of distances and the rows of a projected release, verified; a label is left out."""
     import numpy as np
 
-    from adumbra.errors import InvalidInput
     from adumbra.postprocess.distances import DistanceModel
     from adumbra.release.artifact import load
 

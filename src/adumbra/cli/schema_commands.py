@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adumbra.cli.key_commands import Publisher
-from adumbra.cli.options import AsJson, Force, Header, read_schema, require_new_file
+from adumbra.cli.options import AsJson, Force, Header, print_json, read_schema, require_new_file
+from adumbra.errors import InvalidInput, SchemaError, require
 
 if TYPE_CHECKING:
     from adumbra.schema.schema import Schema
@@ -83,7 +84,6 @@ def check(  # noqa: PLR0913 - one argument per flag
 ) -> None:
     """List every fault of a schema. With DATA, also compare names, types and a public row count."""
     from adumbra.cli.options import fit_words, say_notes, undeclared
-    from adumbra.errors import SchemaError, require
     from adumbra.schema.todo import count_todos, text_of, to_do
 
     if expanded is not None:
@@ -96,7 +96,7 @@ def check(  # noqa: PLR0913 - one argument per flag
     except SchemaError as problem:
         if as_json:
             left = count_todos(text_of(schema))
-            _print_json({"schema": str(schema), "faults": list(problem.faults), "to_do": left})
+            print_json({"schema": str(schema), "faults": list(problem.faults), "to_do": left})
             raise typer.Exit(problem.exit_code) from None
         if count_todos(text_of(schema)):
             typer.echo(f"{schema}: {to_do(text_of(schema))}")
@@ -117,7 +117,7 @@ def check(  # noqa: PLR0913 - one argument per flag
     }
     unread = None if data is None else undeclared(data, declared)
     if as_json:
-        _print_json(facts | ({} if unread is None else unread.facts()))
+        print_json(facts | ({} if unread is None else unread.facts()))
     else:
         width = "columns by pattern" if declared.patterns else f"{declared.width} columns"
         if declared.items is not None:
@@ -141,7 +141,6 @@ def upgrade(
     force: Force = False,
 ) -> None:
     """Rewrite an older schema file in today's format; what it declares and its digest stay the same."""
-    from adumbra.errors import InvalidInput
     from adumbra.schema.upgrade import upgraded
 
     if out is not None:
@@ -192,7 +191,6 @@ def _left_words(left: list[str]) -> str:
 def _compare(declared: "Schema", data: str, path: Path) -> "Schema":
     """Expand the schema by the data's names, and list what does not fit, as `release` would say it."""
     from adumbra.data.opening import compare, open_source
-    from adumbra.errors import InvalidInput, SchemaError
 
     fitted, faults = compare(data, declared)
     if faults:
@@ -214,9 +212,3 @@ def _warn_of_patterns(declared: "Schema", data: str) -> None:
     names = [name for _, fields in fields_by(data, declared)[:1] for name, _ in fields]
     for sentence in wide_patterns(declared, names):
         typer.echo(f"warning: {sentence}", err=True)
-
-
-def _print_json(facts: dict[str, object]) -> None:
-    import json
-
-    typer.echo(json.dumps(facts, indent=2))
