@@ -90,7 +90,7 @@ class PreparedRelease:
         """Refuse what would fail after the charge, from public numbers; charges nothing."""
         _require_room(self)
         require_kernel()
-        require_libraries()
+        require_libraries(item_sets=self.settled.schema.items is not None)
         getattr(self.engine, "require_ready", lambda _: None)(self.source)  # workers, if there are any
         head = self.ledger.check(self.population, self.plan.guarantee, self.request)
         card = _card(self, {"entry": LONGEST_ENTRY, **head.to_dict()})

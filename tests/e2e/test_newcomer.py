@@ -8,7 +8,7 @@ import pytest
 
 from adumbra.cli import demo
 from adumbra.evaluate import learning
-from support.cli import in_process
+from support.cli import adumbra, in_process
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -76,3 +76,27 @@ def test_the_demo_has_structure_worth_looking_at():
 
     within = np.corrcoef(table["heart_00"].to_numpy(), table["heart_01"].to_numpy())[0, 1]
     assert abs(within) > 0.3  # one panel is one group
+
+
+NEEDED = {
+    "--schema": "adumbra schema draft",
+    "--ledger": "adumbra ledger init",
+    "--population": "adumbra ledger register",
+}
+
+
+@pytest.mark.parametrize("missing", NEEDED)
+def test_a_missing_option_names_the_command_that_makes_one(missing):
+    given = [word for name in NEEDED if name != missing for word in (name, "x")]
+    done = adumbra("release", "x.csv", "--epsilon", "1", "--out", "y", *given)
+    assert done.returncode == 2
+    assert f"Missing option '{missing}'." in done.stderr
+    named = NEEDED[missing]
+    assert named in done.stderr
+    assert adumbra(*named.split()[1:], "--help").returncode == 0  # there is such a command
+
+
+def test_commands_of_a_ledger_name_it_too():
+    for words in (["show"], ["raise", "people", "--epsilon", "2", "--reason", "x"]):
+        assert "Make one: adumbra ledger init FILE" in adumbra("ledger", *words).stderr
+    assert "ledger init FILE" not in adumbra("ledger", "init").stderr  # which makes it

@@ -29,7 +29,7 @@ from adumbra.privacy.ledger import Population, State, create_ledger
 from adumbra.relations import Neighbours, Unit
 from adumbra.release import artifact
 from adumbra.release.storage import require_place
-from adumbra.schema.schema import Column, Kind, Schema
+from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
 
 SCHEMA = Schema(
     columns=(
@@ -176,6 +176,19 @@ def test_a_library_that_cannot_be_loaded_is_refused_before_the_charge(
             table(), asked, schema=SCHEMA, ledger=ledger, population="people", out=tmp_path / "out"
         )
     assert ledger.head() == before
+
+
+def test_item_sets_need_one_library_more_and_tables_do_not(ledger, tmp_path, monkeypatch):
+    """Sparse rows are made of item sets after the charge; a table is not made to load what they need."""
+    sets = Schema(unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, items=ItemSpec(upper=9))
+    (tmp_path / "sets.dat").write_text("1 2\n3\n" * 50)
+    config, before = ad.MomentsConfig(epsilon=0.5), ledger.head()
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    asked = {"schema": sets, "ledger": ledger, "population": "people"}
+    with pytest.raises(Unsupported, match="scipy.sparse: cannot be imported"):
+        workflow.release(tmp_path / "sets.dat", config, out=tmp_path / "out", **asked)
+    assert ledger.head() == before
+    assert run(ledger, tmp_path / "table").data.num_rows == 5000
 
 
 def test_a_name_that_no_card_can_hold_is_refused_before_the_charge(ledger, tmp_path):

@@ -236,11 +236,11 @@ def _bar(words: str, total: int, *, quiet: bool) -> "Iterator[Advance]":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    told = (MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[name]}"))
+    shown = (MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[name]}"))
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        *told,
+        *shown,
         console=Console(stderr=True),
         transient=True,
     ) as bars:

@@ -73,7 +73,7 @@ def epsilons_of(text: str) -> list[float]:
         ) from None
 
 
-def compare(  # noqa: PLR0913, PLR0917 - a schema, what is compared on it, and who is told
+def compare(  # noqa: PLR0913, PLR0917 - a schema, what is compared on it, and where progress goes
     schema: "Schema",
     epsilons: list[float],
     methods: list[str],

@@ -92,6 +92,12 @@ ledger_commands.app.command("grants")(operator_commands.grants)
 app.add_typer(ledger_commands.app, name="ledger")
 
 
+# What a required parameter names, and the command that makes one.
+MADE_BY = {
+    "--schema": "Draft one: adumbra schema draft DATA",
+    "--ledger": "Make one: adumbra ledger init FILE",
+    "--population": "Register one: adumbra ledger register NAME",
+}
 RARELY = 50_000  # new objects between two searches for garbage: imports make none, and each takes long
 
 
@@ -127,7 +133,7 @@ def main() -> NoReturn:
 @cache
 def command() -> Any:  # noqa: ANN401 - typer keeps these classes private
     """All commands with their options, put together once."""
-    return given_once(plain_help(typer.main.get_command(app)))
+    return given_once(naming_makers(plain_help(typer.main.get_command(app))))
 
 
 def _terminate(_number: int, _frame: object) -> NoReturn:
@@ -145,6 +151,17 @@ def plain_help(command: Any, parent: Any = None) -> Any:  # noqa: ANN401 - typer
             parameter.metavar = parameter.name.upper()
     for below in getattr(command, "commands", {}).values():
         plain_help(below, context)
+    return command
+
+
+def naming_makers(command: Any) -> Any:  # noqa: ANN401 - as above
+    """The command, whose message on a missing file or name says what makes one."""
+    for parameter in command.params:
+        for name in parameter.opts:
+            if name in MADE_BY:  # an older typer asks the type, and says no more than what is missing
+                parameter.get_missing_message = lambda ctx, said=MADE_BY[name]: said  # noqa: ARG005
+    for below in getattr(command, "commands", {}).values():
+        naming_makers(below)
     return command
 
 

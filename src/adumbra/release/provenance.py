@@ -49,9 +49,9 @@ def dependencies() -> dict[str, str]:
     return found
 
 
-def require_libraries() -> None:
+def require_libraries(*, item_sets: bool) -> None:
     """Refuse, before the charge, a library that is needed after it and cannot be imported."""
-    for name in LOADED_LATE:
+    for name in (*LOADED_LATE, "scipy.sparse") if item_sets else LOADED_LATE:
         try:
             with uncollected():
                 import_module(name)
