@@ -27,6 +27,7 @@ from adumbra.release.parquet_pages import list_bytes
 
 GROUP_CELLS = 2**23  # cells a row group may hold: 64 MiB of float64
 GROUP_ROWS = 65536
+JOINED_BYTES = 4 * 2**20  # of a table's file that are written at once
 FLUSHED_BYTES = 32 * 2**20  # of a file that are brought to the disk while the next ones are written
 HEADER_LIMIT = (
     2**20
@@ -168,9 +169,9 @@ def write_table(path: Path, table: pa.Table | TableStream) -> tuple[Written, dic
     schema = stored_schema(table.schema)
     batches = table.to_batches() if isinstance(table, pa.Table) else table.batches
     names = [(field.name, type_name(field.type)) for field in schema]
-    with HashingFile(path) as sink:
+    with HashingFile(path) as sink, _joined(sink) as joined:
         writer = pq.ParquetWriter(
-            sink,
+            joined,
             schema,
             compression="zstd",
             compression_level=1,
@@ -188,6 +189,11 @@ def write_table(path: Path, table: pa.Table | TableStream) -> tuple[Written, dic
         with writer:
             rows = _written_behind(_row_groups(schema, iter(batches)), write)
     return sink.written(), {"rows": rows, "columns": [list(pair) for pair in names]}
+
+
+def _joined(sink: HashingFile) -> pa.NativeFile:
+    """The sink behind a buffer of Arrow's: each call of Python takes its lock, which others wait for."""
+    return pa.BufferedOutputStream(pa.PythonFile(sink, mode="w"), JOINED_BYTES)
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:

@@ -4,6 +4,8 @@ import errno
 import hashlib
 import os
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from adumbra.release import formats
@@ -56,3 +58,17 @@ def test_a_disk_that_is_full_when_a_file_is_closed_leaves_no_handle_and_no_words
     assert "private" not in str(failed.value)
     assert failed.value.filename is None
     sink.close()
+
+
+def test_a_table_is_written_in_a_few_large_pieces(tmp_path, monkeypatch):
+    sizes = []
+    write = formats.HashingFile.write
+    monkeypatch.setattr(
+        formats.HashingFile, "write", lambda self, data: sizes.append(len(data)) or write(self, data)
+    )
+    rows = np.random.default_rng(0).random((2**19, 6))
+    table = pa.table({f"c{j}": rows[:, j] for j in range(6)})
+    written, _ = formats.write_table(tmp_path / "t.parquet", table)
+    assert sum(sizes) == written.bytes == (tmp_path / "t.parquet").stat().st_size
+    assert len(sizes) <= 2 + written.bytes // (formats.JOINED_BYTES // 2)
+    assert formats.read_table(tmp_path / "t.parquet").equals(table)
