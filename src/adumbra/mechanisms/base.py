@@ -230,6 +230,16 @@ class Calibrated:
     sensitivity: float  # with the rounding to the grid included
     exponent: int  # the value must be coarsened to 2**exponent before the noise
 
+    def entry(self, purpose: str, *, is_pure: bool) -> Noise:
+        """The noise as the card prints it."""
+        return Noise(
+            purpose=purpose,
+            distribution="laplace" if is_pure else "gaussian",
+            scale=self.scale,
+            sensitivity=self.sensitivity,
+            grid=2.0**self.exponent,
+        )
+
 
 def calibrate_gaussian(  # noqa: PLR0913 - each keyword is one public number
     l2: float,

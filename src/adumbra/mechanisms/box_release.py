@@ -54,13 +54,7 @@ class MomentNoise:
     def entry(self) -> Noise:
         """The noise as the card prints it; if Gaussian, of a square of a number (of weight 1)."""
         gaussian = WEIGHTED if self.statistic.weights else f"{PURPOSE}, squares of a number"
-        return Noise(
-            purpose=PURPOSE if self.is_pure else gaussian,
-            distribution="laplace" if self.is_pure else "gaussian",
-            scale=self.scale.scale,
-            sensitivity=self.scale.sensitivity,
-            grid=2.0**self.scale.exponent,
-        )
+        return self.scale.entry(PURPOSE if self.is_pure else gaussian, is_pure=self.is_pure)
 
     def other_entries(self) -> tuple[Noise, ...]:
         """Gaussian noise of the coordinates that get another scale in the same noise call."""

@@ -157,15 +157,12 @@ def direction_lines(direction: Direction) -> list[Line]:
     ]
 
 
-def _heat(heat: Heat | None) -> dict[str, Any] | None:
-    """Squares coloured by sign and size, numbered; the names stand in a list."""
-    if heat is None:
-        return None
-    count = len(heat.names)
+def map_svg(values: Array, count: int, alt: str) -> str:
+    """Numbered squares, coloured by sign and size of a number from -1 to 1; NaN is left empty."""
     shades: dict[tuple[str, int], list[str]] = {}
     for row in range(count):
         for column in range(count):
-            value = float(heat.values[row, column])
+            value = float(values[row, column])
             shade = 0 if math.isnan(value) else round(SHADES * abs(value))
             if shade:
                 sign = "more" if value > 0 else "less"
@@ -183,12 +180,20 @@ def _heat(heat: Heat | None) -> dict[str, Any] | None:
         for i in range(count)
         if (i + 1) % step == 0 or i == 0
     )
-    alt = f"Map of the correlations of {count} columns; the strongest pairs are listed beside it"
-    svg = (
+    return (
         f'<svg viewBox="-16 -1 {side + 17} {side + 15}" role="img" aria-label="{alt}">'
         f'<rect class="ground" x="-1" y="-1" width="{side + 1}" height="{side + 1}"/>{paths}{ticks}'
         "</svg>"
     )
+
+
+def _heat(heat: Heat | None) -> dict[str, Any] | None:
+    """Squares coloured by sign and size, numbered; the names stand in a list."""
+    if heat is None:
+        return None
+    count = len(heat.names)
+    alt = f"Map of the correlations of {count} columns; the strongest pairs are listed beside it"
+    svg = map_svg(heat.values, count, alt)
     pairs = [
         {
             "first": short(pair.first),

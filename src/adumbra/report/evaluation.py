@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from adumbra.report.drawing import HEIGHT, figure, short
+from adumbra.report.drawing import HEIGHT, figure, map_svg, short
 from adumbra.report.internal import scores
 from adumbra.report.page import template
 
 FIRST = 12  # columns shown at once
 MOST = 120  # columns drawn at all
-SHADES = 5
 LISTED = 12
 STYLES = ("one", "two", "three", "four")  # of the lines of releases; more share the last
 
@@ -170,31 +169,10 @@ def _maps(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _map_svg(parts: Any) -> str:  # noqa: ANN401 - a square array of parts from 0 to 1
-    """Squares by the size of the error, numbered."""
+    """Squares by the size of the error, numbered, in the colour of what is lost; none for one column."""
     count = len(parts)
-    shades: dict[int, list[str]] = {}
-    for row in range(count):
-        for column in range(count):
-            shade = round(SHADES * float(parts[row, column]))
-            if shade and row != column:
-                shades.setdefault(shade, []).append(f"M{10 * column} {10 * row}h9v9h-9z")
-    squares = "".join(
-        f'<path class="less" fill-opacity="{shade / SHADES:.1f}" d="{"".join(places)}"/>'
-        for shade, places in sorted(shades.items())
-    )
-    side, step = 10 * count, 1 if count <= 12 else 4
-    ticks = "".join(
-        f'<text x="-3" y="{10 * at + 8}" text-anchor="end">{at + 1}</text>'
-        f'<text x="{10 * at + 4.5}" y="{side + 10}" text-anchor="middle">{at + 1}</text>'
-        for at in range(count)
-        if (at + 1) % step == 0 or at == 0
-    )
     alt = f"Map of the errors of pairs of {count} columns; the worst pairs are listed beside it"
-    return (
-        f'<svg viewBox="-16 -1 {side + 17} {side + 15}" role="img" aria-label="{alt}">'
-        f'<rect class="ground" x="-1" y="-1" width="{side + 1}" height="{side + 1}"/>{squares}{ticks}'
-        "</svg>"
-    )
+    return map_svg(np.where(np.eye(count, dtype=bool), 0.0, -parts), count, alt)
 
 
 def _attacks(facts: Mapping[str, Any]) -> list[dict[str, Any]]:

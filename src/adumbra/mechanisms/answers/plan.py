@@ -122,13 +122,7 @@ def _outcome(config: AnswersConfig, schema: Schema, asked: Schema) -> str | None
 
 def counting_noise(parts: Parts) -> Noise:
     """The noise of the histograms as the card prints it."""
-    return Noise(
-        purpose=MARGINALS,
-        distribution="laplace" if parts.noise.is_pure else "gaussian",
-        scale=parts.counting.scale,
-        sensitivity=parts.counting.sensitivity,
-        grid=2.0**parts.counting.exponent,
-    )
+    return parts.counting.entry(MARGINALS, is_pure=parts.noise.is_pure)
 
 
 def _plan(config: AnswersConfig, schema: Schema, parts: Parts) -> Plan:

@@ -47,13 +47,7 @@ class Parts:
 
     def noise(self) -> Noise:
         """The noise as the card prints it."""
-        return Noise(
-            purpose=COUNTS,
-            distribution="laplace" if self.is_pure else "gaussian",
-            scale=self.counting.scale,
-            sensitivity=self.counting.sensitivity,
-            grid=2.0**self.counting.exponent,
-        )
+        return self.counting.entry(COUNTS, is_pure=self.is_pure)
 
 
 def settle(config: BoundsConfig, schema: Schema) -> Settled[BoundsConfig, Parts]:

@@ -66,13 +66,7 @@ class Prices:
                 sensitivity=self.score_range,
                 grid=0.0,
             ),
-            Noise(
-                purpose=TABLES,
-                distribution=self.distribution,
-                scale=self.table.scale,
-                sensitivity=self.table.sensitivity,
-                grid=2.0**self.table.exponent,
-            ),
+            self.table.entry(TABLES, is_pure=self.distribution == "laplace"),
         )
 
 

@@ -73,13 +73,7 @@ class Scales:
         return (*lines, *(self.chosen.entries() if self.chosen is not None else ()))
 
     def _entry(self, purpose: str, noise: Calibrated) -> Noise:
-        return Noise(
-            purpose=purpose,
-            distribution=self.distribution,
-            scale=noise.scale,
-            sensitivity=noise.sensitivity,
-            grid=2.0**noise.exponent,
-        )
+        return noise.entry(purpose, is_pure=self.distribution == "laplace")
 
     def deviation(self, noise: Calibrated) -> float:
         """The standard deviation of a coordinate."""

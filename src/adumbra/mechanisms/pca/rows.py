@@ -50,13 +50,7 @@ class RowNoise:
 
     def entry(self) -> Noise:
         """The noise as the card prints it."""
-        return Noise(
-            purpose=ROWS,
-            distribution="laplace" if self.is_pure else "gaussian",
-            scale=self.scale.scale,
-            sensitivity=self.scale.sensitivity,
-            grid=2.0**self.scale.exponent,
-        )
+        return self.scale.entry(ROWS, is_pure=self.is_pure)
 
     @property
     def variance(self) -> float:

@@ -24,7 +24,7 @@ from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Calibrated, Noise, calibrate_laplace
 from adumbra.mechanisms.fields import refuse_idle
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
-from adumbra.mechanisms.projection.rows import AnyBatch, RowSpace, column_names, noise_entry
+from adumbra.mechanisms.projection.rows import AnyBatch, RowSpace, column_names
 from adumbra.numerics import Lattice
 from adumbra.postprocess.decode import arrow_type, column_array
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
@@ -70,7 +70,7 @@ def label_part(config: AnyConfig, schema: Schema, space: RowSpace) -> LabelPart:
         label=label,
         field=pa.field(label.column.name, arrow_type(label.column)),
         purposes=() if label.noise is None else (LABEL,),
-        entries=() if label.noise is None else (noise_entry(label.noise, "laplace", LABEL),),
+        entries=() if label.noise is None else (label.noise.entry(LABEL, is_pure=True),),
         notes=notes,
         facts={"label": _facts(label)},
     )

@@ -46,7 +46,6 @@ from adumbra.mechanisms.projection.rows import (
     RowSpace,
     column_names,
     distance_model,
-    noise_entry,
 )
 from adumbra.numerics import Array, Ints, Lattice, coarsen
 from adumbra.postprocess.decode import plain_array
@@ -144,7 +143,7 @@ def draw_jl_laplace(
     rows = KeyedRows(noisy_rows, grant, (PURPOSE, *label.purposes))
     return Draft(
         pending={"data": released_rows(source, rows, schema, engine=engine)},
-        noise=(noise_entry(calibrated, "laplace"), *label.entries),
+        noise=(calibrated.entry(PURPOSE, is_pure=True), *label.entries),
         facts={
             "projection": "secret: drawn once, never written; the guarantee holds as if it were public",
             "distances": distance_model(space, matrix, noise.law, config.nonzeros).to_facts(),

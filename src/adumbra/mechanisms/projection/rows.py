@@ -26,7 +26,6 @@ from adumbra.data.sources import Batch, SetBatch
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms import sizes
-from adumbra.mechanisms.base import Calibrated, Noise
 from adumbra.mechanisms.sizes import Size
 from adumbra.numerics import (
     MATRIX_BITS,
@@ -253,17 +252,6 @@ def distance_model(
         noise=law,
         unit=space.norm,
         nonzeros=nonzeros,
-    )
-
-
-def noise_entry(noise: Calibrated, distribution: str, purpose: str = PURPOSE) -> Noise:
-    """The noise as the card prints it."""
-    return Noise(
-        purpose=purpose,
-        distribution=distribution,
-        scale=noise.scale,
-        sensitivity=noise.sensitivity,
-        grid=2.0**noise.exponent,
     )
 
 

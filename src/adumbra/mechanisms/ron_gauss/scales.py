@@ -4,7 +4,7 @@ Proof       release.proof.md, of `scales` and the statistics it names.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -122,21 +122,13 @@ class Scales:
     @property
     def noise(self) -> tuple[Noise, ...]:
         """For the card and the plan; a Gaussian Gram has two lines, of one noise call."""
-        lines = [self._line(purpose, one, one.scale) for purpose, one in self.by_purpose.items()]
+        named = self.by_purpose.items()
+        lines = [one.entry(purpose, is_pure=self.is_pure) for purpose, one in named]
         if self.isometric and not self.is_pure:
             gram = self.by_purpose["gram"]
-            off = gram.scale * round_up(math.sqrt(0.5))
-            lines.append(self._line("gram, entries off the diagonal", gram, off))
+            off = gram.entry("gram, entries off the diagonal", is_pure=False)
+            lines.append(replace(off, scale=gram.scale * round_up(math.sqrt(0.5))))
         return tuple(lines)
-
-    def _line(self, purpose: str, one: Calibrated, scale: float) -> Noise:
-        return Noise(
-            purpose=purpose,
-            distribution="laplace" if self.is_pure else "gaussian",
-            scale=scale,
-            sensitivity=one.sensitivity,
-            grid=2.0**one.exponent,
-        )
 
     def deviation(self, purpose: str) -> float:
         """Standard deviation of one coordinate (of a diagonal entry of a Gaussian Gram)."""
