@@ -20,7 +20,7 @@ import pyarrow.csv as pa_csv
 from adumbra.data.csv_header import Header, read_rows, rest_of_rows, table_header
 from adumbra.data.csv_numbers import plain_table, ready_loop, uses_loop
 from adumbra.data.csv_records import Layout, Records, checked, plain_records, split_records
-from adumbra.data.files import TextSource, match_columns, require_rows
+from adumbra.data.files import FileSource, match_columns, require_rows
 from adumbra.data.lines import MARK, READ_BYTES, is_utf8
 from adumbra.schema.schema import Schema
 
@@ -84,7 +84,7 @@ def _convert(data: bytes | memoryview, layout: Layout, types: dict[str, pa.DataT
     return table.slice(1) if ahead else table
 
 
-class CsvSource(TextSource):
+class CsvSource(FileSource):
     """Records of CSV files."""
 
     __slots__ = ()

@@ -159,8 +159,8 @@ class PieceSource:
 
 
 @dataclass(frozen=True, slots=True)
-class TextSource(PieceSource):
-    """Rows of text files; holds paths and public facts only."""
+class FileSource(PieceSource):
+    """Rows of files; holds paths and public facts only."""
 
     paths: tuple[Path, ...]
     schema: Schema

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from adumbra.data.cells import CELLS, read_cells
-from adumbra.data.files import PIECE_ROWS, TextSource, match_columns, require_rows
+from adumbra.data.files import PIECE_ROWS, FileSource, match_columns, require_rows
 from adumbra.data.lines import read_lines
 from adumbra.errors import require
 from adumbra.schema.schema import Schema
@@ -20,7 +20,7 @@ from adumbra.schema.schema import Schema
 _NO_OBJECT = b"0\n"  # in the place of a line that is too long
 
 
-class JsonSource(TextSource):
+class JsonSource(FileSource):
     """Lines of JSON files."""
 
     __slots__ = ()

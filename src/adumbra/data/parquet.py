@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adumbra.data.files import PIECE_ROWS, PieceSource, match_columns, pin_files, require_rows
+from adumbra.data.files import PIECE_ROWS, FileSource, match_columns, require_rows
 from adumbra.errors import InvalidInput
 from adumbra.schema.schema import Schema
 
@@ -19,17 +19,8 @@ _DAMAGED = "cannot be read as Parquet; check that the file is whole"
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetSource(PieceSource):
-    """Rows of Parquet files; holds paths and public facts only, so a worker can be sent one."""
-
-    paths: tuple[Path, ...]
-    schema: Schema
-
-    def public_rows(self) -> int | None:
-        """The number of rows from the files' metadata, where it is public."""
-        if not self.schema.neighbours.rows_are_public:
-            return None
-        return require_rows(self.schema, count_parquet(self.paths))
+class ParquetSource(FileSource):
+    """Rows of Parquet files; what it holds is public, so a worker can be sent one."""
 
     def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:
         """The declared columns from row `start` on."""
@@ -42,10 +33,6 @@ class ParquetSource(PieceSource):
     def storage(self, name: str) -> list[pa.DataType]:
         """The type in which each file stores a column."""
         return [parquet_schema(path).field(name).type for path in self.paths]
-
-    def pin(self) -> str:
-        """A digest of names, sizes and modification times."""
-        return pin_files(self.paths)
 
 
 def parquet_pieces(
@@ -128,13 +115,15 @@ def ahead(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:
     """Check names, types and public row counts of every file, then hand out the source."""
+    rows = 0
     for path in paths:
-        storage = parquet_schema(path)
+        file = _open(path)
+        storage = file.schema_arrow
         types = {field.name: field.type for field in storage}
         schema = match_columns(schema, types, storage.names, f"data={path.name!r}")
-    source = ParquetSource(paths, schema)
-    source.public_rows()
-    return source
+        rows += file.metadata.num_rows
+    counted = require_rows(schema, rows) if schema.neighbours.rows_are_public else None
+    return ParquetSource(paths, schema, counted)
 
 
 def count_parquet(paths: tuple[Path, ...]) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adumbra.numerics import Array, Ints
+from adumbra.schema.column import Column
 
 COMMON = 0.05  # of noise values lie outside the reach that pictures show
 MOST_WIDTH = 1_500  # encoded columns whose spectrum and correlations are drawn
@@ -214,3 +215,10 @@ def direction_of(title: str, weights: Array, names: Sequence[str]) -> Direction:
         names=tuple(str(names[place]) for place in order),
         weights=tuple(float(weights[place]) for place in order),
     )
+
+
+def class_names(column: Column, count: int) -> tuple[str, ...]:
+    """The names of a label's classes."""
+    if column.is_numeric:
+        return tuple(column.text(column.limits[0] + code) for code in range(count))
+    return tuple(name or "missing" for name in column.level_names)

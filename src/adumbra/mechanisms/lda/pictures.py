@@ -6,11 +6,11 @@ from adumbra.mechanisms.base import SYNTHETIC, Published, Settled
 from adumbra.mechanisms.box_pictures import BAR, SUMS, mean_bars, moment_pictures
 from adumbra.mechanisms.box_release import MomentParts
 from adumbra.mechanisms.lda.config import LDAConfig
-from adumbra.postprocess.moments.pictures import class_names
 from adumbra.postprocess.pictures import (
     SHOWN_DIRECTIONS,
     Bars,
     Pictures,
+    class_names,
     direction_of,
     reach_of,
 )

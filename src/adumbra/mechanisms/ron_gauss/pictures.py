@@ -5,8 +5,7 @@ import numpy as np
 from adumbra.mechanisms.base import SYNTHETIC, Published, Settled
 from adumbra.mechanisms.ron_gauss.config import RONGaussConfig
 from adumbra.mechanisms.ron_gauss.plan import Parts
-from adumbra.postprocess.moments.pictures import class_names
-from adumbra.postprocess.pictures import SHOWN_DIRECTIONS, Bars, Pictures, direction_of
+from adumbra.postprocess.pictures import SHOWN_DIRECTIONS, Bars, Pictures, class_names, direction_of
 
 
 def pictures(settled: Settled[RONGaussConfig, Parts], published: Published) -> Pictures:

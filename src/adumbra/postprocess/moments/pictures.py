@@ -16,6 +16,7 @@ from adumbra.postprocess.pictures import (
     Histogram,
     Pictures,
     Spectrum,
+    class_names,
     heat_of,
     reach_of,
     spectrum_of,
@@ -125,13 +126,6 @@ def correlations_of(  # noqa: PLR0913 - public decisions, and what was released
         heat_of(covariance, names, owners, deviation, is_pure=is_pure),
         spectrum_of(covariance, noise_edge(deviation, len(covariance))),
     )
-
-
-def class_names(column: Column, count: int) -> tuple[str, ...]:
-    """The names of a label's classes."""
-    if column.is_numeric:
-        return tuple(column.text(column.limits[0] + code) for code in range(count))
-    return tuple(name or "missing" for name in column.level_names)
 
 
 def _levels(feature: Feature, schema: Schema) -> tuple[str, ...]:
