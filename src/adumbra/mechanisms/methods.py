@@ -9,7 +9,7 @@ people and no part of the promise: a release that was paid for is published with
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,11 @@ def config_of(name: str, facts: Mapping[str, Any]) -> Any:  # noqa: ANN401  (a c
     """The config that a card prints under a method's name; cards before 0.1 use older field names."""
     method = method_named(name.split(" ", maxsplit=1)[0])  # top-k adds its algorithm
     older = OLDER_NAMES.get(method.name, {})
-    return method.config(**{older.get(field, field): value for field, value in facts.items()})
+    named = {older.get(field, field): value for field, value in facts.items()}
+    for unknown in sorted(named.keys() - {field.name for field in fields(method.config)}):
+        rule = "is no option of it here; a later version may have made the card"
+        raise InvalidInput(f"method={method.name}: {unknown!a} {rule}")
+    return method.config(**named)
 
 
 def pictures_of(method: Method[Any, Any], settled: Settled[Any, Any], published: Published) -> Pictures:

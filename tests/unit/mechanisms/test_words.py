@@ -1,13 +1,16 @@
 """What a page says of a row is true of the rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import adumbra as ad
 from adumbra.data.opening import open_source
+from adumbra.errors import InvalidInput
 from adumbra.mechanisms.base import Published
-from adumbra.mechanisms.methods import method_of
+from adumbra.mechanisms.methods import NOTHING, config_of, method_of, pictures_of_release
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 from support.methods import draw, released
@@ -81,3 +84,24 @@ def test_projected_rows_say_what_their_label_is(config):
     words, rows = said_and_drawn(config(n_components=2, epsilon=1.0, label="randomised"))
     assert "The column two is randomised: true with chance 0." in words
     assert rows["two"].to_pylist() != DATA["two"].to_pylist()
+
+
+def test_a_card_of_another_version_is_shown_without_pictures(tmp_path):
+    """Its method, or an option of it, is not known here; what is released stays readable."""
+    config = ad.MomentsConfig(epsilon=2.0)
+    ledger = ad.create_ledger(tmp_path / "ledger.db")
+    ledger.register(ad.Population("people", SCHEMA.unit, SCHEMA.neighbours, 3.0, 1e-6))
+    made = ad.release(
+        DATA, config, schema=SCHEMA, ledger=ledger, population="people", out=tmp_path / "r"
+    )
+    assert pictures_of_release(made) != NOTHING
+    method = dict(made.card["method"])
+    for later in (
+        {"name": "quantiles"},
+        {"config": {**method["config"], "epsilon": -1.0}},
+        {"config": {**method["config"], "later_option": 1}},
+    ):
+        newer = replace(made, card={**made.card, "method": {**method, **later}})
+        assert pictures_of_release(newer) == NOTHING
+    with pytest.raises(InvalidInput, match="'later_option' is no option of it here; a later version"):
+        config_of(method["name"], {**method["config"], "later_option": 1})

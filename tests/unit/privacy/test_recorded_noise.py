@@ -137,3 +137,27 @@ def test_recorded_keys_obey_the_rules_of_keys():
         add_gaussian(Lattice(np.arange(3), 0), 1.0, own.key("sums"))
         with pytest.raises(NoiseKeyReused):
             add_gaussian(Lattice(np.arange(3) + 1, 0), 1.0, own.key("sums"))
+
+
+def test_stretched_noise_is_wider_and_every_choice_can_come():
+    exact = np.arange(4)
+    usual = run(fixed_grant(3, GUARANTEE, PURPOSES), exact)
+    record = NoiseRecord()
+    wide = run(recording_grant(record, 3, GUARANTEE, PURPOSES, stretch=5), exact)
+    assert np.array_equal(wide[0].units - exact, 5 * (usual[0].units - exact))
+    for own, other in zip(wide[1], usual[1], strict=True):
+        start = exact[: len(own.units)] if own is wide[1][0] else exact[2:4]
+        assert np.array_equal(own.units - start, 5 * (other.units - start))
+    grants = [recording_grant(NoiseRecord(), seed, GUARANTEE, PURPOSES, stretch=5) for seed in range(60)]
+    chosen = {tuple(run(own, exact)[2].tolist()) for own in grants}
+    assert {place for one in chosen for place in one} == set(range(4))  # no score keeps one out
+    assert all(len(set(one)) == 2 for one in chosen)
+    again = run(replaying_grant(record, 3, GUARANTEE, PURPOSES), exact + 1)
+    assert np.array_equal(again[0].units, wide[0].units)
+    assert np.array_equal(again[2], wide[2])
+
+
+def test_stretched_noise_stays_a_lattice_value():
+    own = recording_grant(NoiseRecord(), 3, GUARANTEE, ("sums",), stretch=2**50)
+    wide = add_laplace(Lattice(np.zeros(50, np.int64), 0), 1000.0, own.key("sums"))
+    assert set(np.abs(wide.units).tolist()) <= {0, 2**52}

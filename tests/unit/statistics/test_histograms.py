@@ -90,15 +90,19 @@ def test_wrong_shapes_are_refused():
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 5_000])
 def test_columns_cut_together_are_those_cut_alone(rows):
-    """Equal edges, edges of another place, of another number of cells, uneven ones; hostile values."""
+    """Equal edges, edges of another place or number of cells, uneven ones, wide ends; hostile values."""
     rng = np.random.default_rng(rows)
 
     def even(lower, upper, parts=16):
         return number_edges(lower, upper, parts, is_integer=False, is_fine=False)
 
+    def apart(lower, upper):  # the first and the last cell are wider than the others
+        return number_edges(lower, upper, 16, is_integer=True, is_fine=False)
+
     edges = [even(-1.0, 1.0)] * 9 + [even(0.0, 3.0 + j) for j in range(9)] + [even(0.0, 1.0, 40)] * 3
     edges += [number_edges(0.0, 9.0, 16, is_integer=True, is_fine=False)] * 9
     edges += [number_edges(0.0, 1e6, 32, is_integer=False, is_fine=True), even(-1.0, 1.0)] * 5
+    edges += [apart(0.0, 300.0 + j) for j in range(9)]
     values = np.asfortranarray(rng.uniform(-2.0, 5.0, (rows, len(edges))))
     for column, own in enumerate(edges):
         hostile = np.concatenate([own, np.nextafter(own, -np.inf), [np.inf, -np.inf, np.nan, -0.0]])

@@ -62,6 +62,14 @@ def released(out, config=None, table=None, declared=None):
     return ad.release(data, config, schema=declared, ledger=ledger, population="p", out=out)
 
 
+def test_a_plan_speaks_of_levels_only_where_there_are_some():
+    config, whole = BoundsConfig(epsilon=1.0), schema()
+    said = "Levels are found among those that the schema lists, and no others."
+    assert said in ad.plan(config, whole).notes
+    numbers = replace(whole, columns=tuple(one for one in whole.columns if not one.categories))
+    assert said not in ad.plan(config, numbers).notes
+
+
 def test_the_counts_are_those_of_a_naive_loop():
     """Noise far below 1/2: the rounded counts are exact. Missing cells count nowhere."""
     data, declared = rows(), schema()

@@ -2,14 +2,14 @@
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 
 from adumbra.errors import VerificationFailed
-from adumbra.privacy.ledger import tree_digest
-from adumbra.privacy.ledger.files import convert, flush_move, flush_tree, is_database
+from adumbra.privacy.ledger import files, tree_digest
+from adumbra.privacy.ledger.files import convert, flush_move, flush_tree, is_database, replace_file
 from support.ledger import stage
 
 
@@ -73,3 +73,36 @@ def test_text_is_no_database_and_a_locked_one_is_one(tmp_path):
         connection.execute("CREATE TABLE t (x)")
         connection.execute("BEGIN EXCLUSIVE")
         assert is_database(locked)
+
+
+def test_a_damaged_database_is_named_and_never_taken_for_text(tmp_path):
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(b"SQLite format 3\0" + b"\xff" * 984)
+    with pytest.raises(VerificationFailed, match="the file is damaged"):
+        is_database(damaged)
+
+
+def test_what_sqlite_may_not_read_now_counts_as_a_database(tmp_path, monkeypatch):
+    """Else its file would be opened beside SQLite, which drops this process's locks on it."""
+
+    class Refusing:
+        def execute(self, _):
+            error = sqlite3.DatabaseError("disk image is malformed")
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
+
+    monkeypatch.setattr(files, "_connected", lambda _: nullcontext(Refusing()))
+    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened beside SQLite"))
+    assert is_database(tmp_path / "some.db")
+
+
+def test_a_replaced_file_is_whole_and_leaves_no_draft(tmp_path, monkeypatch):
+    place = tmp_path / "head.json"
+    for content in (b"one", b"two, and longer"):
+        replace_file(place, content)
+        assert place.read_bytes() == content
+        assert [one.name for one in tmp_path.iterdir()] == ["head.json"]
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        replace_file(place, b"three")
+    assert place.read_bytes() == b"two, and longer"  # the old one stays whole

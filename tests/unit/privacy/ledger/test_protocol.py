@@ -207,6 +207,32 @@ class TestResume:
         assert (tmp_path / "out" / "card.json").exists()
         assert not ledger.show("people")[0].stranded
 
+    def test_a_taken_place_is_left_for_another(self, ledger, tmp_path, monkeypatch):
+        register(ledger)
+        entry = _at(ledger, tmp_path, State.SEALED)
+        monkeypatch.setattr(Path, "rename", _no_rename)
+        with pytest.raises(LedgerError, match="could not be moved there"):
+            ledger.publish(entry, tmp_path / "out")
+        monkeypatch.undo()
+        (tmp_path / "out").mkdir()
+        with pytest.raises(LedgerError, match="exists already; free the place, or resume with --target"):
+            ledger.resume(entry, digest_of=tree_digest)
+        place = ledger.resume(entry, tmp_path / "elsewhere", digest_of=tree_digest)
+        assert place == tmp_path / "elsewhere"
+        assert not list((tmp_path / "out").iterdir())
+        (found,) = ledger.show("people")[0].entries
+        assert (found.state, Path(found.target)) == (State.PUBLISHED, place)
+        ledger.verify()
+
+    def test_a_folder_that_somebody_moved_is_found_where_he_says(self, ledger, tmp_path):
+        register(ledger)
+        entry = reserve(ledger)
+        moved_to = run(ledger, tmp_path, entry, "publish").rename(tmp_path / "archive")
+        assert ledger.resume(entry, moved_to, digest_of=tree_digest) == moved_to
+        (found,) = ledger.show("people")[0].entries
+        assert (found.state, Path(found.target)) == (State.PUBLISHED, moved_to)
+        ledger.verify()
+
     def test_moved_but_not_committed(self, ledger, tmp_path):
         register(ledger)
         entry = reserve(ledger)
