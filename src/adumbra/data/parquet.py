@@ -115,12 +115,14 @@ def ahead(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:
     """Check names, types and public row counts of every file, then hand out the source."""
-    rows = 0
+    rows, matched = 0, None
     for path in paths:
         file = _open(path)
         storage = file.schema_arrow
-        types = {field.name: field.type for field in storage}
-        schema = match_columns(schema, types, storage.names, f"data={path.name!r}")
+        if matched is None or not storage.equals(matched):  # files of one table are mostly alike
+            types = {field.name: field.type for field in storage}
+            schema = match_columns(schema, types, storage.names, f"data={path.name!r}")
+            matched = storage
         rows += file.metadata.num_rows
     counted = require_rows(schema, rows) if schema.neighbours.rows_are_public else None
     return ParquetSource(paths, schema, counted)

@@ -43,10 +43,17 @@ def dependencies() -> dict[str, str]:
     found = {}
     for name in sorted(names):
         try:
-            found[name] = metadata.version(name)
+            found[name] = _version_of(metadata.distribution(name))
         except metadata.PackageNotFoundError:
             found[name] = "missing"
     return found
+
+
+def _version_of(package: metadata.Distribution) -> str:
+    """The version by the head of the package's metadata: most of it is a long description."""
+    head = (package.read_text("METADATA") or "").partition("\n\n")[0]
+    stated = re.search(r"^Version: *(\S+)", head, re.MULTILINE)
+    return package.version if stated is None else stated[1]
 
 
 def require_libraries(*, item_sets: bool) -> None:

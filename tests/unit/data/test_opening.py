@@ -415,3 +415,11 @@ def test_no_form_of_an_address_is_repeated(scheme):
     with pytest.raises(InvalidInput, match="the store cannot be read") as caught:
         open_source(f"{scheme}KEY:SECRET@bucket/x.parquet", Schema.numeric(2, lower=0.0, upper=1.0))
     assert "SECRET" not in str(caught.value)
+
+
+def test_every_file_that_is_unlike_the_one_before_it_is_compared_with_the_schema(tmp_path):
+    pq.write_table(DATA, tmp_path / "1.parquet")
+    pq.write_table(DATA, tmp_path / "2.parquet")
+    pq.write_table(DATA.drop_columns(["c"]), tmp_path / "3.parquet")
+    with pytest.raises(InvalidInput, match=r"'3\.parquet': column 'c' absent"):
+        open_source(tmp_path, table())

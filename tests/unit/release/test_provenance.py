@@ -2,10 +2,10 @@
 
 import json
 import shutil
-from importlib.metadata import version
+from importlib.metadata import Distribution, version
 
 from adumbra.release.card import card_faults
-from adumbra.release.provenance import audit_of, provenance
+from adumbra.release.provenance import _version_of, audit_of, provenance
 from adumbra.version import PACKAGE, __version__, package_digest
 from support.release import example_card
 
@@ -14,11 +14,20 @@ def test_the_section_fits_the_card_and_names_what_runs():
     said = provenance()
     assert (said["version"], said["sha256"]) == (__version__, package_digest(PACKAGE))
     assert said["dependencies"]["numpy"] == version("numpy")
+    assert all(stated == version(name) for name, stated in said["dependencies"].items())
     assert "pytest" not in said["dependencies"]
     card = {**example_card(), "provenance": said, "contents": {}, "files": {}}
     assert not [fault for fault in card_faults(card) if "provenance" in fault]
     broken = {**card, "provenance": {**said, "audit": {"claims": 1}}}
     assert [fault for fault in card_faults(broken) if "provenance" in fault]
+
+
+def test_a_version_stands_in_the_head_of_the_metadata(tmp_path):
+    for folder, file in (("new.dist-info", "METADATA"), ("old.egg-info", "PKG-INFO")):
+        (tmp_path / folder).mkdir()
+        text = "Metadata-Version: 2.1\nName: x\nVersion: 1.5.2\n\nVersion: 9 is planned\n"
+        (tmp_path / folder / file).write_text(text)
+        assert _version_of(Distribution.at(tmp_path / folder)) == "1.5.2"
 
 
 def test_every_file_of_the_package_counts_and_nothing_else(tmp_path):
