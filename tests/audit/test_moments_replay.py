@@ -8,10 +8,13 @@ import pytest
 from scipy.special import expit, ndtri
 
 from adumbra.mechanisms.moments import chosen
+from adumbra.mechanisms.moments import design as rules
 from adumbra.mechanisms.moments import plan as moments
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
+from adumbra.schema.schema import Column, Kind
+from adumbra.statistics.histograms import Histograms
 from adumbra.statistics.moments import BlockGram
 from support.moments import (
     ADD,
@@ -108,6 +111,49 @@ def keeping_schema(neighbours):
     schema = mixed_schema(neighbours)
     kept = tuple(replace(c, missing="null") if c.is_numeric else c for c in schema.columns)
     return replace(schema, columns=kept)
+
+
+def finer_schema(neighbours, missing=None):
+    """The mixed table with a whole income, whose cells hold several values."""
+    schema = mixed_schema(neighbours)
+    income = Column(name="income", kind=Kind.INTEGER, lower=0, upper=1000, missing=missing)
+    return replace(schema, columns=tuple(income if c.name == "income" else c for c in schema.columns))
+
+
+def finer_pairs(schema):
+    for pair in mixed_pairs(schema):
+        yield tuple(frame.assign(income=frame["income"].round().astype("Int64")) for frame in pair)
+
+
+@pytest.fixture
+def always_finer(monkeypatch):
+    """So few rows drown in finer cells: the rule would leave them out."""
+    monkeypatch.setattr(rules, "LOUD_CELLS", np.inf)
+
+
+@pytest.mark.usefixtures("always_finer")
+@pytest.mark.parametrize("config", CONFIGS[1:], ids=["pure", "bins"])
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("missing", [None, "null"])
+def test_finer_histograms_are_columns_that_are_paid_for(config, neighbours, missing):
+    schema, config = finer_schema(neighbours, missing), replace(config, numbers="bins")
+    assert len(design(config, schema).finer) == 1
+    worst = shares_of_paid(schema, config, finer_pairs(schema))
+    assert max(worst.values()) <= 1.0 + 1e-12
+    assert min(worst[name] for name in ("marginals", "one_way")) >= 0.9
+
+
+@pytest.mark.usefixtures("always_finer")
+def test_finer_histograms_at_the_price_of_none_are_caught(monkeypatch):
+    right = Histograms.sensitivity
+
+    def without_finer(self, neighbours):
+        return right(Histograms(cells=self.cells[1:]) if len(self.cells) == 7 else self, neighbours)
+
+    monkeypatch.setattr(Histograms, "sensitivity", without_finer)
+    schema = finer_schema(REPLACE)
+    assert len(design(CONFIGS[2], schema).cells) == 7
+    assert shares_of_paid(schema, CONFIGS[2], finer_pairs(schema))["marginals"] > 1.0
 
 
 CASES = [

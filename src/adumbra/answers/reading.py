@@ -15,6 +15,7 @@ from adumbra.numerics import Array
 from adumbra.postprocess.capped import asked_schema
 from adumbra.postprocess.moments.design import (
     BINS,
+    FINER_CELLS,
     NUMBER_CELLS,
     NUMBERS,
     Feature,
@@ -74,7 +75,7 @@ class Counts:
 
     counts: Array
     columns: list[Feature]
-    layout: tuple[object, object]
+    layout: tuple[object, object, object]
     sigma: float
     is_laplace: bool
     pooled: tuple[Array, float] | None  # counts over all classes, and their standard deviation
@@ -96,8 +97,9 @@ def _counts(release: Release) -> Counts:
             "card: says nothing of the cells of its histograms (an older version made it); release again"
         )
     label, _ = label_of(schema)
-    layout = (facts[NUMBERS], facts[NUMBER_CELLS])
-    features = features_of(schema, label, is_binned=layout[0] == BINS, parts=int(layout[1]))
+    layout = (facts[NUMBERS], facts[NUMBER_CELLS], facts.get(FINER_CELLS, 0))
+    parts, steps = int(layout[1]), int(layout[2])
+    features = features_of(schema, label, is_binned=layout[0] == BINS, parts=parts, steps=steps)
     sigma, is_laplace = noise_of(release.card)
     pooled = None
     if ONE_WAY in release.arrays:
@@ -114,11 +116,17 @@ def _counts(release: Release) -> Counts:
 
 
 def split(counts: Array, columns: list[Feature], label: int | None, classes: int) -> list[Array]:
-    """Each histogram as classes x cells; the label's own is the last, if there is one."""
+    """Each histogram as classes x cells; the label's own is the last, if there is one.
+
+    Finer ones are left out: answers are sums of many cells, which wide ones give with less noise.
+    """
     shapes = [(classes if feature.is_levels else 1, feature.counted) for feature in columns]
-    shapes += [(classes, 1)] if label is not None else []
-    pieces = _split(counts, [rows * cells for rows, cells in shapes], MARGINALS)
-    return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    finer = [(classes, len(f.finer) - 1) for f in columns if f.finer is not None]
+    own = [(classes, 1)] if label is not None else []
+    sizes = [rows * cells for rows, cells in (*shapes, *finer, *own)]
+    pieces = _split(counts, sizes, MARGINALS)
+    del pieces[len(shapes) : len(shapes) + len(finer)]
+    return [piece.reshape(shape) for piece, shape in zip(pieces, shapes + own, strict=True)]
 
 
 def _split(counts: Array, sizes: Sequence[int], name: str) -> list[Array]:

@@ -150,8 +150,20 @@ def kinds() -> list[Kind]:
         few = {"k": 2, "algorithm": Algorithm.FREFIRST.value, "max_length": 4}
         name = f"topk-truths/{relation}"
         made.append(Kind(name=name, method="top-k", schema=_truths(schema), options=few, delta=0.0))
+    made += _finer(_table(Neighbours.ADD_REMOVE))
     persons = [_of_persons(kind) for kind in made if kind.name.startswith(OF_PERSONS)]
     return [*made, *persons, *(_scaled(kind) for kind in persons if kind.name.startswith(SCALED))]
+
+
+def _finer(schema: Schema) -> list[Kind]:
+    """Releases that count a whole number in finer cells too; where n is public, few rows have none."""
+    columns = (replace(c, upper=999.0) if c.name == "b" else c for c in schema.columns)
+    wide = replace(schema, columns=tuple(columns))
+    many: dict[str, object] = {"synthetic_rows": 5, "expected_rows": 10**6}
+    kept = Kind(
+        name="moments-finer/add-remove", method="moments", schema=keeping_null(wide), options=many
+    )
+    return [kept, replace(kept, name="moments-finer-pure/add-remove", schema=wide, delta=0.0)]
 
 
 def _projected(part: str, schema: Schema, options: Mapping[str, object]) -> list[Kind]:

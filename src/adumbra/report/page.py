@@ -58,6 +58,7 @@ EXPECTED = {
     "squared_noise_of_rows_at_most": "squared noise of a released row, at most",
     "standard_error_at_best_n_components": "standard error at the best number of components",
     "standard_error_of_a_squared_distance": "standard error of a squared distance",
+    "finer_cell_sigma": "standard deviation of the count of a finer cell in one class",
     "surviving_rank": "principal directions detectable above the noise, at most",
 }
 FACTS = {
@@ -68,6 +69,7 @@ FACTS = {
     "outcome": "column whose sums have less noise",
     "clip_radius": "length to which longer centred rows were shortened",
     "number_cells": "equal cells of a number (its two bounds apart)",
+    "finer_cells": "finer cells of whole numbers for each doubling of the value, counted by class",
     "numbers": "how numbers were counted",
     "components_found": "directions found in the noisy moments",
     "measured_tables": "joint tables that were chosen and measured",

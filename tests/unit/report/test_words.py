@@ -50,6 +50,10 @@ def test_every_expected_error_has_a_phrase():
         ad.JLLaplaceConfig(n_components=2, epsilon=1.0),
     ]
     met = {name for config in configs for name in ad.plan(config, MIXED).expected}
+    amount = Column(name="amount", kind=Kind.INTEGER, lower=0, upper=100_000)
+    kind = Column(name="kind", kind=Kind.CATEGORY, categories=("a", "b", "c"))
+    amounts = replace(MIXED, columns=(amount, kind, *MIXED.columns[-3:]), rows=10**6)
+    met |= set(ad.plan(ad.MomentsConfig(epsilon=1.0, numbers="bins"), amounts).expected)
     private = tuple(replace(column, private=True) for column in MIXED.columns)
     met |= set(ad.plan(ad.BoundsConfig(epsilon=1.0), replace(MIXED, columns=private)).expected)
     assert met == set(EXPECTED) - set(OLD_NAMES)

@@ -46,6 +46,8 @@ RADIUS_SHARE = 0.02
 COARSE_CELLS = 16  # of a number that is cut into bins, instead of FINE_CELLS, ...
 LOUD_CELLS = 0.05  # ... where noise alone would make these wrong by more than this (total variation) ...
 ROUGH_SHARE = 0.5  # ... if histograms had this part of the budget
+FINER_STEPS = 24  # finer cells of a whole number for each doubling of its value, counted by class, ...
+MOST_FINER = 0.25  # ... if at most this part of the columns has them: each adds to the noise of all
 LEVEL_WEIGHT, NUMBER_WEIGHT = 0.3, math.sqrt(0.5)  # of the class in the Gram, in clip radii ...
 CONSTANT_WEIGHT = 0.1  # ... and of the constant, where there is no class
 CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
@@ -88,11 +90,18 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     is_binned = levels > 0 and _is_binned(config, columns, numeric, count, few=numeric <= levels)
     is_binned = is_binned if config.numbers == "auto" else config.numbers == "bins"
     parts = (_bin_cells if is_binned else _score_cells)(config, schema, label, count)
-    features = features_of(schema, label, is_binned=is_binned, parts=parts)
+    steps = FINER_STEPS if label is not None and is_binned and parts >= FINE_CELLS else 0
+    features = features_of(schema, label, is_binned=is_binned, parts=parts, steps=steps)
+    finer = sum(f.finer is not None for f in features)
+    if steps and not 0 < finer <= MOST_FINER * schema.width:
+        steps, features = 0, features_of(schema, label, is_binned=is_binned, parts=parts)
     share = config.marginal_share or _histogram_share(
         config, features, count, most=LABELLED_SHARE if label is not None else PLAIN_SHARE
     )
     is_pooled = label is not None and any(f.is_levels for f in features)
+    # What finer histograms cost those over all classes pay, so that cells by class keep their noise.
+    more = finer / schema.width if steps else 0.0
+    pooled = [part - (1.0 - part) * more for part in POOLED_SHARES]
     # Categories learn their classes from the histograms; numbers learn them from the Gram. Without a
     # class the appended constant tells of means alone, which the histograms know.
     weight = LEVEL_WEIGHT if all(f.is_levels for f in features) else NUMBER_WEIGHT
@@ -104,15 +113,16 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         label=label,
         classes=classes,
         rows=count,
-        shares=_shares(share, POOLED_SHARES[0], is_pooled=is_pooled),
+        shares=_shares(share, pooled[0], is_pooled=is_pooled),
         is_pooled=is_pooled,
         label_units=round(weight * 2**ROW_BITS),
         quantile=CLIP_QUANTILES[0],
+        steps=steps,
     )
     edge = relative_edge(config, decided, decided.widest)
     if edge > REFINED_EDGE and config.marginal_share is None:  # pairs are noise: one-way laws get more
         share = _histogram_share(config, features, count, most=NOISY_SHARES[label is not None])
-        decided = replace(decided, shares=_shares(share, POOLED_SHARES[1], is_pooled=is_pooled))
+        decided = replace(decided, shares=_shares(share, pooled[1], is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest)
     is_quiet = edge <= REFINED_EDGE
     decided = replace(decided, is_refined=is_quiet and _is_coded(decided))

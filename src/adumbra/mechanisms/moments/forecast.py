@@ -54,6 +54,7 @@ class PlanNoise:
     edge: float  # of the Gram, over its trace
     pair: float  # of a pair table's cell, from the Gram
     chosen: float | None  # of a measured table's cell
+    finer: float | None = None  # of a finer cell of a whole number, in one class
 
     def rank(self, gram: BlockGram) -> int:
         """Directions that can stand out of the noise."""
@@ -91,6 +92,8 @@ def forecast(
     if noise.chosen is not None:
         expected |= {"chosen_table_sigma": noise.chosen}
         expected |= {"chosen_table_total_variation": noise.table(decided.rows)}
+    if noise.finer is not None:
+        expected["finer_cell_sigma"] = noise.finer
     named = zip((f.name for f in decided.columns), single, strict=True)
     return Forecast(
         one_way={name: min(1.0, error) for name, error in named},
@@ -196,6 +199,17 @@ def _pair_notes(decided: Design, noise: PlanNoise) -> list[str]:
     return [moved, measured]
 
 
+def _finer_notes(decided: Design, noise: PlanNoise) -> list[str]:
+    """Which whole numbers are counted in finer cells too, and how well."""
+    if noise.finer is None:
+        return []
+    names = [decided.columns[place].name[:LONGEST_NAME] for place, _ in decided.finer]
+    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    counted = f"counted in finer cells, too ({decided.steps} for each doubling of the value)"
+    known = f"A cell is known to about {noise.finer:.2g} rows in each class"
+    return [f"Whole numbers {counted}: {listed}. {known}, so that values of more rows are found."]
+
+
 def _notes(
     config: MomentsConfig,
     decided: Design,
@@ -224,6 +238,7 @@ def _notes(
         f"{kept}below {edge:.2g} of the clipped variance are lost.",
         f"{parts}, clip radius {second}, correlations {third}{extra}.",
     ]
+    said += _finer_notes(decided, noise)
     if decided.classes > 1:
         said.append(
             f"One covariance serves all {decided.classes} classes, which differ by their means and the "

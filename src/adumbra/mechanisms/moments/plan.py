@@ -196,6 +196,7 @@ def _plan(config: MomentsConfig, parts: Parts, gram: BlockGram) -> Plan:
         edge=noise_edge(off, max(gram.blocks)) / decided.rows,
         pair=pair_sigma(decided, off),
         chosen=scales.chosen.sigma if scales.chosen is not None else None,
+        finer=scales.deviation(scales.marginals) if decided.finer else None,
     )
     expected = forecast(config, schema, decided, gram, noise)
     return Plan(

@@ -65,6 +65,7 @@ from adumbra.postprocess.moments.laws import (
     radius_edges,
     read_centre,
     read_marginals,
+    with_finer,
 )
 from adumbra.postprocess.moments.model import (
     Found,
@@ -89,7 +90,8 @@ from adumbra.statistics.moments import BlockGram
 CODE_SIGMAS = 3.0  # standard deviations that a code of a measured table holds at least
 WORDS = {
     "data": SYNTHETIC,
-    "marginals": "Noisy histograms of all columns (of categories by class), then of the classes.",
+    "marginals": "Noisy histograms of all columns (of categories by class), of whole numbers in finer "
+    "cells by class (if the card has finer_cells), then of the classes.",
     "one_way": "Noisy histograms of all columns over all classes, then of the classes.",
     "lengths": "Noisy counts of rows by their length, once they are centred and scaled.",
     "radius": "The length to which longer rows were shortened; chosen from the counts of lengths.",
@@ -195,8 +197,11 @@ def read_first(
     if scales.one_way is not None and ONE_WAY in arrays:
         pooled = Histograms(cells=parts.design.pooled_cells)
         noise = Noisy(pooled.split(arrays[ONE_WAY]), scales.deviation(scales.one_way))
-    histograms = Noisy(parts.histograms.split(arrays["marginals"]), scales.deviation(scales.marginals))
-    marginals = read_marginals(parts.design, histograms, noise, settled.schema.rows)
+    released, sigma = parts.histograms.split(arrays["marginals"]), scales.deviation(scales.marginals)
+    columns, finer = len(parts.design.columns), len(parts.design.finer)
+    more, released[columns : columns + finer] = released[columns : columns + finer], []
+    marginals = read_marginals(parts.design, Noisy(released, sigma), noise, settled.schema.rows)
+    marginals = with_finer(parts.design, marginals, Noisy(more, sigma))
     return marginals, read_centre(parts.design, marginals)
 
 

@@ -4,7 +4,7 @@ Every function is total, and a row's result depends on that row and on public or
 Neighbouring columns of numbers are taken together: in a short block of a wide table a call per column
 costs more than its cells.
 
-Proof       release.proof.md, of `cell_block`, `norm_block`, `bounded_block`, `centred`;
+Proof       release.proof.md, of `cell_block`, `finer_codes`, `norm_block`, `bounded_block`, `centred`;
             chosen.proof.md, of `code_block`.
 """
 
@@ -101,14 +101,27 @@ def cell_block(batch: Batch | SetBatch, decided: Design, lower: float) -> CellRo
             inside = (codes[:, place] >= 0) & (codes[:, place] < feature.counted)
             joint = codes[:, place] + labels * feature.counted
             codes[:, place] = np.where(inside & (labels >= 0), joint, -1)
+    for place, (column, cells) in enumerate(decided.finer, start=len(decided.columns)):
+        codes[:, place] = finer_codes(values, labels, decided.columns[column], cells)
     if decided.label is not None:
         codes[:, -1] = labels
     return cell_rows(codes, decided.cells)
 
 
+def finer_codes(values: Array, labels: Ints, feature: Feature, edges: Array) -> Ints:
+    """The pair (class, finer cell) of each row in one column; none where the number is missing."""
+    column = values[:, feature.index]
+    joint = cut(column, edges) + labels * (len(edges) - 1)
+    is_counted = labels >= 0
+    if feature.missing is not None:
+        is_counted &= column != feature.missing
+    return np.where(is_counted, joint, -1)
+
+
 def over_classes(exact: Lattice, decided: Design) -> Lattice:
-    """The histograms of all columns over all classes: sums of cells of those by class."""
+    """The histograms of all columns over all classes: sums of cells of those by class; no finer ones."""
     parts = np.split(exact.units, np.cumsum(decided.cells)[:-1])
+    del parts[len(decided.columns) : len(decided.columns) + len(decided.finer)]
     sums = [part.reshape(-1, n).sum(axis=0) for part, n in zip(parts, decided.pooled_cells, strict=True)]
     return Lattice(np.concatenate(sums), exact.exponent)
 

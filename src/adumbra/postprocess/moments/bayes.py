@@ -75,12 +75,23 @@ def counts_posterior(noisy: Array, sigma: float, total: float, widths: Array | N
     taken: cells apart, around the even count; and for cells of a number (of these widths) a smooth law
     around a density that falls or rises from bound to bound, or is even.
     """
+    return project_simplex(_likeliest(noisy, sigma, total, widths)[0], total)
+
+
+def stand_apart(noisy: Array, sigma: float, total: float, widths: Array) -> bool:
+    """Whether cells of a number are likelier apart than parts of a smooth law."""
+    return _likeliest(noisy, sigma, total, widths)[1]
+
+
+def _likeliest(noisy: Array, sigma: float, total: float, widths: Array | None) -> tuple[Array, bool]:
+    """The counts of the likeliest reading, and whether it is that of cells apart."""
     cells, whole = len(noisy), max(total, 1.0)
     if cells < 2 or sigma <= 0.0:
-        return project_simplex(noisy, total)
+        return noisy, True
     seen = noisy - (float(noisy.sum()) - total) / cells
     spread, even = sigma * math.sqrt(1.0 - 1.0 / cells), whole / cells
     best, found = _apart(seen, even, spread)
+    is_apart = True
     if widths is not None:
         alone = stands_alone(widths)
         for law in _densities(widths) * whole:
@@ -88,8 +99,8 @@ def counts_posterior(noisy: Array, sigma: float, total: float, widths: Array | N
             likely, beyond = _smooth((seen - law)[None], spreads, spread**2, alone)
             likely -= 0.5 * float(((seen - law) ** 2).sum()) / spread**2  # as that of cells apart
             if likely > best:
-                best, found = likely, law + beyond[0]
-    return project_simplex(found, total)
+                best, found, is_apart = likely, law + beyond[0], False
+    return found, is_apart
 
 
 def _densities(widths: Array) -> Array:

@@ -6,7 +6,7 @@ change, old cards stay readable.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from adumbra.numerics import ROW_BITS, Array, Ints
 from adumbra.schema.schema import Column, Kind, Schema
 
 BIN_PARTS = 8  # bins of a number beside categories
-NUMBERS, NUMBER_CELLS = "numbers", "number_cells"  # facts of the card
+NUMBERS, NUMBER_CELLS, FINER_CELLS = "numbers", "number_cells", "finer_cells"  # facts of the card
 BINS, SCORES = "bins", "scores"
 
 
@@ -33,6 +33,7 @@ class Feature:
     is_integer: bool = False
     lower: float = 0.0
     upper: float = 1.0
+    finer: Array | None = field(default=None, repr=False)  # edges inside its cells, counted by class too
     counted: int = field(init=False, compare=False)  # cells, and one for kept missing numbers
 
     def __post_init__(self) -> None:
@@ -73,19 +74,23 @@ class Design:
     is_pooled: bool = False  # whether all columns are counted over all classes, too
     is_refined: bool = False  # whether values of drawn rows are moved to show the Gram's pair tables
     chosen: Chosen | None = None  # tables that are chosen and measured, where that pays off
+    steps: int = 0  # finer cells of whole numbers for each doubling of the value, if any
 
     # Follows from the fields above, held once: a table may have thousands of features.
     # Those with a histogram: whether a number is missing is the last cell of its own
     columns: tuple[Feature, ...] = field(init=False, repr=False, compare=False)
-    # Of every histogram; the last one is the label's, if there is one
+    # Of every histogram: columns, finer ones, and the last one is the label's, if there is one
     cells: tuple[int, ...] = field(init=False, repr=False, compare=False)
     pooled_cells: tuple[int, ...] = field(init=False, repr=False, compare=False)  # over all classes
     label_weight: float = field(init=False, compare=False)  # a, in units of the clip radius
     widest: int = field(init=False, compare=False)  # the most encoded columns that the Gram can have
+    finer: tuple[tuple[int, Array], ...] = field(init=False, repr=False, compare=False)  # by place
 
     def __post_init__(self) -> None:
         columns = tuple(feature for feature in self.features if not feature.is_flag)
         own = tuple(f.counted * (self.classes if f.is_levels else 1) for f in columns)
+        finer = tuple((place, f.finer) for place, f in enumerate(columns) if f.finer is not None)
+        own += tuple((len(edges) - 1) * self.classes for _, edges in finer)
         pooled = (*(f.counted for f in columns), self.classes) if self.is_pooled else ()
         widest = sum(f.cells if f.is_levels else 1 for f in self.features)
         object.__setattr__(self, "columns", columns)
@@ -93,10 +98,12 @@ class Design:
         object.__setattr__(self, "pooled_cells", pooled)
         object.__setattr__(self, "label_weight", self.label_units / 2.0**ROW_BITS)
         object.__setattr__(self, "widest", widest)
+        object.__setattr__(self, "finer", finer)
 
     def facts(self) -> dict[str, object]:
         """What the card says so that its reader finds the cells of every histogram."""
-        return {NUMBERS: BINS if self.is_binned else SCORES, NUMBER_CELLS: self.parts}
+        more = {FINER_CELLS: self.steps} if self.steps else {}
+        return {NUMBERS: BINS if self.is_binned else SCORES, NUMBER_CELLS: self.parts} | more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +118,8 @@ class Centre:
 
 MOST_CLASSES = 64  # a label with more levels is an ordinary column
 FINE_CELLS = 32  # equal cells of a number that is cut into bins
+_DOUBLINGS = 10  # below the upper bound that have finer cells
+_EXACT = 2.0**50  # bounds of whole numbers up to which floats lie between two of them
 
 
 def label_of(schema: Schema) -> tuple[int | None, int]:
@@ -128,9 +137,12 @@ def label_of(schema: Schema) -> tuple[int | None, int]:
 
 
 def features_of(
-    schema: Schema, label: int | None, *, is_binned: bool, parts: int
+    schema: Schema, label: int | None, *, is_binned: bool, parts: int, steps: int = 0
 ) -> tuple[Feature, ...]:
-    """What is measured of each column; `parts` are the equal cells of a number."""
+    """What is measured of each column; `parts` are the equal cells of a number.
+
+    `steps` are the finer cells of a whole number, for each doubling of its value; 0: there are none.
+    """
     if schema.items is not None:
         ids = schema.items.ids
         require(ids is None, f"items, ids={ids}: moments takes items of a range; give lower and upper")
@@ -140,6 +152,7 @@ def features_of(
         )
     own = [(index, column) for index, column in enumerate(schema.columns) if index != label]
     columns = tuple(_feature(column, index, parts, is_binned) for index, column in own)
+    columns = tuple(replace(f, finer=finer_edges(f, steps)) for f in columns) if steps else columns
     return columns + tuple(_flag(column, index) for index, column in own if column.keeps_null)
 
 
@@ -181,6 +194,20 @@ def _feature(column: Column, index: int, parts: int, is_binned: bool) -> Feature
         lower=lower,
         upper=upper,
     )
+
+
+def finer_edges(feature: Feature, steps: int) -> Array | None:
+    """Finer cells of a whole number whose cells hold several values; None of any other column.
+
+    The edges of its cells, and so many for each of ten doublings, each between two whole numbers.
+    """
+    edges, low, high = feature.edges, feature.lower, feature.upper
+    if edges is None or not (feature.is_levels and feature.is_integer) or max(-low, high) >= _EXACT:
+        return None
+    doublings = low + (high - low) * 2.0 ** (-np.arange(1, _DOUBLINGS * steps) / steps)
+    doublings = doublings[(doublings > low + 1.0) & (doublings < high - 1.0)]
+    finer = np.unique(np.ceil(np.union1d(edges, doublings)) - 0.5)
+    return finer if len(finer) > len(edges) and high - low >= len(edges) else None
 
 
 def number_edges(lower: float, upper: float, parts: int, *, is_integer: bool, is_fine: bool) -> Array:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from adumbra.numerics import Array
+from adumbra.numerics import Array, Ints
 from adumbra.postprocess.marginals import (
     COMMON_COLUMNS,
     cell_means,
@@ -24,6 +24,7 @@ from adumbra.postprocess.moments.bayes import (
     ordered_signal,
     signal,
     sparse_signal,
+    stand_apart,
     stands_alone,
 )
 from adumbra.postprocess.moments.design import BIN_PARTS, Centre, Design, Feature
@@ -35,6 +36,7 @@ RADIUS_CELLS = 64  # of the lengths of rows
 _UNIT = 1000.0  # the mean variance of columns, as the count that empirical Bayes expects
 _MOST_NOISE = 2.0  # standard deviations of a histogram's mean that another release may move it by
 _MOST_TILT, _TILT_STEPS = 500.0, 50
+_LEAST_COUNT = 1e-6  # rows over all finer cells: a wide cell that shows none has its rows in all of them
 _FEW_COLUMNS = 64  # columns up to which a common shape may hide one that has a shape of its own
 
 
@@ -50,6 +52,9 @@ class Marginals:
     laws: tuple[Array, ...] = field(
         repr=False
     )  # number: cells; category: classes x cells, rows are laws
+    finer: Mapping[int, Array] = field(
+        default_factory=dict, repr=False
+    )  # laws over finer cells, by place
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +193,34 @@ def _conditional(
     counts = project_simplex(expected + found, shares * total)
     sizes = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.where(sizes > 0.0, counts / np.maximum(sizes, 1e-9), pooled))
+
+
+def with_finer(design: Design, marginals: Marginals, released: Noisy) -> Marginals:
+    """The marginals with laws over finer cells, of whole numbers that pile up on some of their values.
+
+    Where the finer counts are those of a smooth law, they tell nothing that the wide cells do not.
+    Elsewhere each class has its own share of a wide cell's rows in each of its finer ones.
+    """
+    found: dict[int, Array] = {}
+    for (place, edges), noisy in zip(design.finer, released.histograms, strict=True):
+        joint, sizes = noisy.reshape(design.classes, -1), marginals.class_shares * marginals.rows
+        widths, sigma = np.diff(edges), released.sigma * math.sqrt(design.classes)
+        if not stand_apart(joint.sum(axis=0), sigma, marginals.rows, widths):
+            continue
+        counts = [
+            counts_posterior(row, released.sigma, size) for row, size in zip(joint, sizes, strict=True)
+        ]
+        inside = np.stack(counts) + _LEAST_COUNT * widths / widths.sum()
+        parents = finer_parents(design.columns[place], edges)
+        whole = np.stack([np.bincount(parents, row) for row in inside])
+        found[place] = np.asarray(inside / whole[:, parents] * marginals.laws[place][:, parents])
+    return replace(marginals, finer=found)
+
+
+def finer_parents(feature: Feature, edges: Array) -> Ints:
+    """The cell that holds each finer one."""
+    inner = np.empty(0) if feature.edges is None else feature.edges[1:-1]
+    return np.asarray(np.searchsorted(inner, np.ceil(edges[:-1]), side="right"), np.int64)
 
 
 def with_means(

@@ -14,9 +14,10 @@ from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.decode import BLOCK_ROWS, block_sizes, column_array, keep_orders
 from adumbra.postprocess.latent import Decoded, sample
-from adumbra.postprocess.marginals import cell_limits, fill
+from adumbra.postprocess.marginals import cell_limits, cell_means, fill
 from adumbra.postprocess.moments.design import Feature
 from adumbra.postprocess.moments.goal import Goal, scaled, spread_codes
+from adumbra.postprocess.moments.laws import finer_parents
 from adumbra.postprocess.moments.model import MomentsModel
 from adumbra.postprocess.moments.refine import refine
 from adumbra.postprocess.moments.tables import codes_of, ranked_cells
@@ -114,6 +115,10 @@ def _values(model: MomentsModel, rows: Rows, place: int, rng: np.random.Generato
             _refill(values, np.where(is_moved, after, -1), cells, (law, *limits), rng)
         return _whole(values, feature)
     groups, values = model.cells_of(place), np.empty(len(part))
+    if feature.finer is not None and place in model.marginals.finer:  # one value of each: the middle
+        law, groups = model.marginals.finer[place], groups[finer_parents(feature, feature.finer)]
+        middle = np.rint(cell_means(feature.finer, feature.is_integer))
+        limits = (middle, middle)
     for code in range(model.design.classes):
         for group in range(int(groups.max()) + 1):
             members = np.flatnonzero((decoded.labels == code) & (part == group))
