@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Do not search for garbage meanwhile: imports make none, and searching takes as long as they do.
+    """Do not search for garbage while modules are imported: they make none, and it takes as long.
 
     What was made then counts as old. Else the next search would go through all of it, several times.
     """
@@ -17,7 +17,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            gc.enable()
             if not gc.get_freeze_count():  # what somebody froze stays frozen
                 gc.freeze()
                 gc.unfreeze()  # to the oldest generation
-            gc.enable()

@@ -151,9 +151,9 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     ------
     What `release` would raise before the charge.
     """
+    source = WatchedSource(open_source(data, as_schema(schema)))
+    pin, method = source.pin(), method_of(config)  # at once: all that follows is settled for these rows
     with uncollected():
-        source = WatchedSource(open_source(data, as_schema(schema)))
-        method = method_of(config)
         settled = method.settle(config, source.schema)
     engine = LocalEngine() if engine is None else engine
     verbs = (getattr(engine, verb, None) for verb in ("fold", "map_blocks"))
@@ -169,7 +169,7 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
             method=method,
             settled=settled,
             source=source,
-            pin=source.pin(),
+            pin=pin,
             ledger=book,
             population=population,
             out=Path(out),

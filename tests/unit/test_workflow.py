@@ -114,6 +114,22 @@ def test_data_that_changes_while_it_is_read_is_not_published(ledger, tmp_path):
     assert [entry.state for entry in statement.stranded] == [State.DRAWN]  # charged all the same
 
 
+def test_data_that_changes_while_it_is_prepared_is_refused_before_the_charge(
+    ledger, tmp_path, monkeypatch
+):
+    path = tmp_path / "table.parquet"
+    pq.write_table(table(), path)
+
+    def meddle():
+        pq.write_table(table(rows=6000), path)
+        return LocalEngine()
+
+    monkeypatch.setattr(workflow, "LocalEngine", meddle)
+    with pytest.raises(InvalidInput, match="changed since the release was prepared"):
+        run(ledger, tmp_path / "out", str(path))
+    assert ledger.show("people")[0].entries == ()
+
+
 LONG = "x" * 240  # fits by itself, but not with the name of its staging folder
 
 

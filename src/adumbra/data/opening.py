@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from adumbra.data.files import pin_files
 from adumbra.data.sources import Source
 from adumbra.errors import InvalidInput, require
 from adumbra.schema.schema import ItemSpec, Schema
@@ -162,7 +163,15 @@ def _opened(data: object, schema: Schema) -> Source:
 
 
 def _open_files(found: Located, schema: Schema) -> Source:
-    """Open files of one kind, as a table or as item sets."""
+    """Open files of one kind; what is public of them is read now, so they may not change meanwhile."""
+    before = pin_files(found.paths)
+    source = _open_kind(found, schema)
+    require(pin_files(found.paths) == before, "data: changed while it was opened; try again")
+    return source
+
+
+def _open_kind(found: Located, schema: Schema) -> Source:
+    """Files of one kind, as a table or as item sets."""
     kind, paths = found.kind, found.paths
     if kind in ("csv", "jsonl"):
         from adumbra.data.csv import open_csv  # noqa: PLC0415

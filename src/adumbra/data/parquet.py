@@ -115,7 +115,7 @@ def ahead(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:
     """Check names, types and public row counts of every file, then hand out the source."""
-    rows, matched = 0, None
+    rows, matched, is_public = 0, None, schema.neighbours.rows_are_public
     for path in paths:
         file = _open(path)
         storage = file.schema_arrow
@@ -123,9 +123,8 @@ def open_parquet(paths: tuple[Path, ...], schema: Schema) -> ParquetSource:
             types = {field.name: field.type for field in storage}
             schema = match_columns(schema, types, storage.names, f"data={path.name!r}")
             matched = storage
-        rows += file.metadata.num_rows
-    counted = require_rows(schema, rows) if schema.neighbours.rows_are_public else None
-    return ParquetSource(paths, schema, counted)
+        rows += file.metadata.num_rows if is_public else 0
+    return ParquetSource(paths, schema, require_rows(schema, rows) if is_public else None)
 
 
 def count_parquet(paths: tuple[Path, ...]) -> int:

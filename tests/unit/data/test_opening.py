@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
+from adumbra.data import opening
 from adumbra.data.columns import fill_column, is_readable, value_type
 from adumbra.data.opening import compare, describe, find_files, open_source
 from adumbra.data.sources import Batch, Source
@@ -423,3 +424,26 @@ def test_every_file_that_is_unlike_the_one_before_it_is_compared_with_the_schema
     pq.write_table(DATA.drop_columns(["c"]), tmp_path / "3.parquet")
     with pytest.raises(InvalidInput, match=r"'3\.parquet': column 'c' absent"):
         open_source(tmp_path, table())
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_files_that_change_while_they_are_opened_are_refused(tmp_path, monkeypatch, ending):
+    path = tmp_path / f"t.{ending}"
+
+    def write(rows):
+        if ending == "parquet":
+            pq.write_table(DATA.slice(0, rows), path)
+        else:
+            DATA.slice(0, rows).to_pandas().to_csv(path, index=False)
+
+    write(3)
+    opened = opening._open_kind
+
+    def meddle(found, schema):
+        source = opened(found, schema)
+        write(2)
+        return source
+
+    monkeypatch.setattr(opening, "_open_kind", meddle)
+    with pytest.raises(InvalidInput, match="data: changed while it was opened; try again"):
+        open_source(path, table(header=True))

@@ -204,14 +204,18 @@ def with_finer(design: Design, marginals: Marginals, released: Noisy) -> Margina
     found: dict[int, Array] = {}
     for (place, edges), noisy in zip(design.finer, released.histograms, strict=True):
         joint, sizes = noisy.reshape(design.classes, -1), marginals.class_shares * marginals.rows
+        feature = design.columns[place]
+        if feature.missing is not None:  # finer cells count what is not missing
+            absent = marginals.counts[place].reshape(design.classes, -1)[:, feature.cells]
+            sizes = np.maximum(sizes - np.maximum(absent, 0.0), 1.0)
         widths, sigma = np.diff(edges), released.sigma * math.sqrt(design.classes)
-        if not stand_apart(joint.sum(axis=0), sigma, marginals.rows, widths):
+        if not stand_apart(joint.sum(axis=0), sigma, float(sizes.sum()), widths):
             continue
         counts = [
             counts_posterior(row, released.sigma, size) for row, size in zip(joint, sizes, strict=True)
         ]
         inside = np.stack(counts) + _LEAST_COUNT * widths / widths.sum()
-        parents = finer_parents(design.columns[place], edges)
+        parents = finer_parents(feature, edges)
         whole = np.stack([np.bincount(parents, row) for row in inside])
         found[place] = np.asarray(inside / whole[:, parents] * marginals.laws[place][:, parents])
     return replace(marginals, finer=found)

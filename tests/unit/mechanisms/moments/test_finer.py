@@ -182,3 +182,20 @@ def test_whoever_holds_a_release_asks_it_and_draws_more_rows(tmp_path):
     release.card["facts"] = release.card["facts"] | {"finer_cells": 7}
     with pytest.raises(ad.InvalidInput, match="does not fit"):
         release.mean("age")
+
+
+def test_missing_amounts_do_not_blur_the_finer_cells():
+    table = gain_table()
+    place = table.column_names.index("income")
+    values = table["income"].to_pylist()
+    values[::2] = [None] * len(values[::2])
+    table = table.set_column(place, "income", pa.array(values, pa.int64()))
+    schema = gain_schema(missing="null")
+    draft, settled = run(table, schema, QUIET), settled_on(open_source(table, schema), QUIET)
+    marginals, _ = read_first(settled, dict(draft.arrays))
+    ((column, edges),) = settled.parts.design.finer
+    parents = finer_parents(settled.parts.design.columns[column], edges)
+    for gain, kind in zip(GAINS, (1, 0, 1), strict=True):  # where the amount is frequent
+        cell = int(np.searchsorted(edges, gain)) - 1
+        whole = marginals.laws[column][kind, parents[cell]]
+        assert marginals.finer[column][kind, cell] > 0.93 * whole, gain
