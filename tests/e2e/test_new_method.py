@@ -26,7 +26,6 @@ from dataclasses import dataclass
 
 from adumbra.mechanisms import fields
 from adumbra.mechanisms.fields import option, settle_fields
-from adumbra.privacy.guarantee import require_budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,6 @@ class MeanConfig:
 
     def __post_init__(self) -> None:
         settle_fields(self)
-        require_budget(self.epsilon, self.delta)
 '''
 PLAN = '''
 """What a private mean costs."""

@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from adumbra.errors import InvalidInput, require
+from adumbra.privacy.guarantee import require_budget
 from adumbra.schema.table import MAX_ROWS
 
 HELP = "help"  # key of a field's metadata
@@ -39,7 +40,10 @@ def option(help: str, *, default: Any = dataclasses.MISSING, choices: tuple[str,
 
 
 def settle_fields(config: object) -> None:
-    """Check every field of a config against its declared type; called first in `__post_init__`."""
+    """Check every field of a config against its declared type, then what methods share by name.
+
+    Called first in `__post_init__`.
+    """
     for name, kinds in _declared(type(config)).items():
         value = getattr(config, name)
         if (value is None or isinstance(value, str)) and value in kinds:
@@ -47,6 +51,7 @@ def settle_fields(config: object) -> None:
         plain = [kind for kind in kinds if isinstance(kind, type)]
         settled = _texts(name, value) if TEXTS in kinds else _settled(name, value, plain, kinds)
         object.__setattr__(config, name, settled)
+    _require_shared(config)
 
 
 def config_facts(config: Any) -> dict[str, object]:  # noqa: ANN401  (any dataclass)
@@ -55,12 +60,17 @@ def config_facts(config: Any) -> dict[str, object]:  # noqa: ANN401  (any datacl
     return {name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()}
 
 
-def require_rows(**named: int | None) -> None:
-    """The rules of rows to draw and of a guess of how many there are."""
-    for name, value in named.items():
-        most = MOST_SYNTHETIC if name == "synthetic_rows" else MAX_ROWS
+def _require_shared(config: object) -> None:
+    """The rules of budget, seeds and numbers of rows, under the names they have in every config."""
+    given = {name: getattr(config, name) for name in _declared(type(config))}
+    if "epsilon" in given:
+        require_budget(given["epsilon"], given["delta"])
+    for name, most in (("synthetic_rows", MOST_SYNTHETIC), ("expected_rows", MAX_ROWS)):
+        value = given.get(name)
         require(value is None or value >= 1, f"{name}={value}: must be at least 1")
         require(value is None or value <= most, f"{name}={value}: must be at most {most}")
+    for name in ("matrix_seed", "sample_seed"):
+        require(given.get(name, 0) >= 0, f"{name}={given.get(name)}: must be 0 or above")
 
 
 def refuse_idle(config: Any, idle: Mapping[str, str]) -> None:  # noqa: ANN401  (a config)

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, require_rows, settle_fields
-from adumbra.privacy.guarantee import require_budget
+from adumbra.mechanisms.fields import option, settle_fields
 
 METHOD = "answers"
 
@@ -35,8 +34,6 @@ class AnswersConfig:
 
     def __post_init__(self) -> None:
         settle_fields(self)
-        require_budget(self.epsilon, self.delta)
-        require_rows(expected_rows=self.expected_rows)
         share, beyond = self.histogram_share, self.cap_share
         require(0.01 <= share <= 0.9, f"histogram_share={share}: must lie between 0.01 and 0.9")
         require(0.0 <= beyond <= 0.25, f"cap_share={beyond}: must lie between 0 and 0.25")

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, require_rows, settle_fields
-from adumbra.privacy.guarantee import require_budget
+from adumbra.mechanisms.fields import option, settle_fields
 
 METHOD = "bounds"
 
@@ -23,6 +22,4 @@ class BoundsConfig:
 
     def __post_init__(self) -> None:
         settle_fields(self)
-        require_budget(self.epsilon, self.delta)
-        require_rows(expected_rows=self.expected_rows)
         require(1e-9 <= self.chance <= 0.5, f"chance={self.chance}: must lie between 1e-9 and 0.5")

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, require_rows, settle_fields
+from adumbra.mechanisms.fields import option, settle_fields
 from adumbra.postprocess.greedy import Loss
-from adumbra.privacy.guarantee import require_budget
 
 METHOD = "lda"
 
@@ -26,6 +25,4 @@ class LDAConfig:
 
     def __post_init__(self) -> None:
         settle_fields(self)
-        require_budget(self.epsilon, self.delta)
         require(0.0 <= self.floor <= 10.0, f"floor={self.floor}: must lie between 0 and 10")
-        require_rows(synthetic_rows=self.synthetic_rows, expected_rows=self.expected_rows)

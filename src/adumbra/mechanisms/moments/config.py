@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, require_rows, settle_fields
-from adumbra.privacy.guarantee import require_budget
+from adumbra.mechanisms.fields import option, settle_fields
 
 METHOD = "moments"
 
@@ -42,8 +41,6 @@ class MomentsConfig:
 
     def __post_init__(self) -> None:
         settle_fields(self)
-        require_budget(self.epsilon, self.delta)
-        require_rows(synthetic_rows=self.synthetic_rows, expected_rows=self.expected_rows)
         share = self.marginal_share
         lies = share is None or LEAST_SHARE <= share <= 0.95
         require(lies, f"marginal_share={share}: must lie between {LEAST_SHARE} and 0.95")
@@ -52,4 +49,3 @@ class MomentsConfig:
         require(
             self.numbers in NUMBERS, f"numbers={self.numbers}: unknown; use one of {', '.join(NUMBERS)}"
         )
-        require(self.sample_seed >= 0, f"sample_seed={self.sample_seed}: must be 0 or above")

@@ -6,9 +6,8 @@ from typing import Literal
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, require_rows, settle_fields
+from adumbra.mechanisms.fields import option, settle_fields
 from adumbra.privacy.conversion import mu_of, split_epsilon, split_mu
-from adumbra.privacy.guarantee import require_budget
 
 METHOD = "pca"
 
@@ -44,13 +43,10 @@ class PCAConfig:
     def __post_init__(self) -> None:
         settle_fields(self)
         require(self.n_components >= 0, f"n_components={self.n_components}: must be 0 or above")
-        require_budget(self.epsilon, self.delta)
         share = self.moments_share
         require(0.0 < share < 1.0, f"moments_share={share}: must lie between 0 and 1")
         wide = math.isfinite(self.clip_deviations) and self.clip_deviations > 0
         require(wide, f"clip_deviations={self.clip_deviations}: must be finite and above 0")
-        require_rows(synthetic_rows=self.synthetic_rows)
-        require(self.sample_seed >= 0, f"sample_seed={self.sample_seed}: must be 0 or above")
 
     @property
     def is_pure(self) -> bool:

@@ -5,8 +5,7 @@ from typing import Literal
 
 from adumbra.errors import require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, require_rows, settle_fields
-from adumbra.privacy.guarantee import require_budget
+from adumbra.mechanisms.fields import option, settle_fields
 
 METHOD = "ron-gauss"
 
@@ -60,7 +59,6 @@ class RONGaussConfig:
 
     def __post_init__(self) -> None:
         settle_fields(self)
-        require_budget(self.epsilon, self.delta)
         require(
             self.n_components == "auto" or self.n_components >= 1,
             f"n_components={self.n_components}: must be auto or at least 1",
@@ -81,6 +79,3 @@ class RONGaussConfig:
             self.covariance != "sphere" or self.centring == "private",
             "covariance=sphere: needs the spread that centring=private buys",
         )
-        require_rows(synthetic_rows=self.synthetic_rows, expected_rows=self.expected_rows)
-        require(self.matrix_seed >= 0, f"matrix_seed={self.matrix_seed}: must be 0 or above")
-        require(self.sample_seed >= 0, f"sample_seed={self.sample_seed}: must be 0 or above")

@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.mechanisms import fields
-from adumbra.mechanisms.fields import option, require_rows, settle_fields
+from adumbra.mechanisms.fields import option, settle_fields
 from adumbra.privacy.conversion import mu_of, mu_to_bounded_range, split_epsilon, split_mu
-from adumbra.privacy.guarantee import PrivacyGuarantee, promise, require_budget
+from adumbra.privacy.guarantee import PrivacyGuarantee, promise
 from adumbra.relations import Neighbours, Reach, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 
@@ -86,12 +86,10 @@ class TopKConfig:
     def __post_init__(self) -> None:
         settle_fields(self)
         require(self.k >= 1, f"k={self.k}: must be at least 1")
-        require_budget(self.epsilon, self.delta)
         names = ", ".join(one.value for one in Algorithm)
         require(
             self.algorithm in tuple(Algorithm), f"algorithm={self.algorithm!r}: must be one of {names}"
         )
-        require_rows(expected_rows=self.expected_rows)
         require(self.length is None or self.length >= 1, f"length={self.length}: must be at least 1")
         require(self.max_length >= 1, f"max_length={self.max_length}: must be at least 1")
         longest = self.max_length if self.length is None else self.length
