@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from adumbra.audit import wrong
-from adumbra.audit.mutant import Mutant
+from adumbra.audit.mutant import Mutant, sensitivity_mutant
 from adumbra.audit.pairs import REPLACE, WIDTH, Tables, labelled, table_of
 from adumbra.data.encode import CappedEncoder
 from adumbra.data.sources import Batch
@@ -56,9 +56,8 @@ def own_caps(self: CappedEncoder, batch: Batch) -> Array:
 ENCODE = CappedEncoder.encode
 
 ANSWERS_MUTANTS = (
-    Mutant(
+    sensitivity_mutant(
         name="answers: the sensitivity of columns without weights",
-        check="sensitivity",
         case=REPLACED,
         patches=lambda: [(box_moments, "weighted_l2_square", without_weights)],
     ),
@@ -74,15 +73,13 @@ ANSWERS_MUTANTS = (
         case=REPLACED,
         patches=lambda: [(release, "noisy", without_noise)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="answers: histograms and sums at the price of one",
-        check="sensitivity",
         case=GROWN,
         patches=lambda: [(plan, "split_mu", wrong.whole_budget)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="answers: numbers scaled by the data's own range",
-        check="sensitivity",
         case=REPLACED,
         patches=lambda: [(CappedEncoder, "encode", own_caps)],
         tables=lone_row,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adumbra.audit.mutant import Mutant
+from adumbra.audit.mutant import Mutant, sensitivity_mutant
 from adumbra.data.sources import Batch
 from adumbra.mechanisms.bounds import plan, release
 from adumbra.mechanisms.bounds.plan import Parts
@@ -42,9 +42,8 @@ BOUNDS_MUTANTS = (
         case=REPLACED,
         patches=lambda: [(release, "noisy", without_noise)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="bounds: all columns at the price of one",
-        check="sensitivity",
         case=PURE,
         patches=lambda: [(histograms, "histogram_sensitivity", of_one_column)],
     ),
@@ -54,9 +53,8 @@ BOUNDS_MUTANTS = (
         case=GROWN,
         patches=lambda: [(plan, "mu_of", lambda *budget: 2.0 * mu_of(*budget))],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="bounds: cells between the data's own ends",
-        check="sensitivity",
         case=REPLACED,
         patches=lambda: [(release, "cell_block", own_grid)],
     ),

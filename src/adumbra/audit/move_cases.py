@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adumbra.audit.mutant import Mutant
+from adumbra.audit.mutant import sensitivity_mutant
 from adumbra.audit.pairs import ELEMENT, ROW, WIDTH, Case, Tables, replaced
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms.methods import method_of
@@ -105,21 +105,18 @@ def between_steps() -> Tables:
 
 
 MOVE_MUTANTS = (
-    Mutant(
+    sensitivity_mutant(
         name="moves: the amount in units of the widest column",
-        check="sensitivity",
         case="dppro/cell-moves",
         patches=lambda: [(projected, "cell_move_sensitivity", without_widths)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moves: a row that moves is charged as one cell",
-        check="sensitivity",
         case="jl-laplace/row-moves",
         patches=lambda: [(projected, "row_move_sensitivity", as_one_cell)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moves: the rounding to the lattice is forgotten",
-        check="sensitivity",
         case="jl-laplace/cell-moves/tiny",
         patches=lambda: [(move_sensitivity, "cell_widths", without_rounding)],
     ),

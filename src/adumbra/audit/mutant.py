@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from adumbra.audit.checks import settle
@@ -28,3 +29,7 @@ class Mutant:
         if self.tables is not None:
             return replace(case, tables=(self.tables(),), is_worst=False)
         return settle(case)
+
+
+# Most bugs understate how far one row moves a statistic: the check of sensitivities must see them.
+sensitivity_mutant = partial(Mutant, check="sensitivity")

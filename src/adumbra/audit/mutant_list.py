@@ -11,7 +11,7 @@ from adumbra.audit import planted, wrong
 from adumbra.audit.answers_mutants import ANSWERS_MUTANTS
 from adumbra.audit.bounds_mutants import BOUNDS_MUTANTS
 from adumbra.audit.move_cases import MOVE_MUTANTS
-from adumbra.audit.mutant import Mutant
+from adumbra.audit.mutant import Mutant, sensitivity_mutant
 from adumbra.audit.person_mutants import PERSON_MUTANTS
 from adumbra.audit.planted import altered_draw, with_fact
 from adumbra.audit.reassuring import REASSURING
@@ -71,34 +71,29 @@ MUTANTS: tuple[Mutant, ...] = (
         patches=lambda: planted.weaker_noise(0.5),
         config=wrong.small_epsilon,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="add-remove sensitivity under replace-one",
-        check="sensitivity",
         case=PRIVATE,
         patches=lambda: planted.sensitivity(moments.Gram, wrong.add_remove_gram),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="selection under replace-one with constants of add-remove",
-        check="sensitivity",
         case="topk/em/replace-one",
         patches=lambda: [(methods, "score_range", lambda _neighbours: 1)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="clip after aggregation",
-        check="sensitivity",
         case=PRIVATE,
         patches=lambda: [(sums, "bound_rows", planted.unclipped)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="clip norm computed from the data",
-        check="sensitivity",
         case="dppro/row",
         patches=lambda: [(projected, "bound_rows", planted.data_norm(bound_rows))],
         tables=wrong.outlier,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="bounds are the least and largest value",
-        check="sensitivity",
         case="dppro/row",
         patches=lambda: [(Encoder, "encode", planted.data_bounds(Encoder.encode))],
         tables=wrong.outlier,
@@ -146,9 +141,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case="jl-laplace/row",
         patches=lambda: altered_draw("jl-laplace", wrong.left_matrix),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="symmetric noise averaged with its mirror image",
-        check="sensitivity",
         case=PRIVATE,
         patches=lambda: [(sums, "gram_weights", wrong.mirrored)],
     ),
@@ -164,9 +158,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case="topk/frefirst/replace-one",
         patches=lambda: [(phases, "noisy_counts", wrong.exact_counts)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="rows of any length counted whole",
-        check="sensitivity",
         case="topk/frefirst/add-remove",
         patches=lambda: [(counts.TruncatedCounts, "add", wrong.whole_rows)],
         tables=wrong.long_set,
@@ -184,9 +177,8 @@ MUTANTS: tuple[Mutant, ...] = (
         patches=lambda: [(Encoder, "encode", planted.skipping_missing(Encoder.encode))],
         tables=wrong.missing,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="one charge for several releases",
-        check="sensitivity",
         case=PRIVATE,
         patches=lambda: [(scales, "split_mu", wrong.whole_budget)],
     ),
@@ -203,9 +195,8 @@ MUTANTS: tuple[Mutant, ...] = (
         patches=lambda: altered_draw("ron-gauss", planted.in_private_order),
         tables=wrong.ordered,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="redrawn until positive definite",
-        check="sensitivity",
         case=PRIVATE,
         patches=planted.redrawn_until_positive,
     ),
@@ -215,54 +206,46 @@ MUTANTS: tuple[Mutant, ...] = (
         case="lda/replace-one",
         patches=lambda: altered_draw("lda", with_fact("error", wrong.raw_error)),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="mean noise of the reference implementation (half)",
-        check="sensitivity",
         case=PRIVATE,
         patches=lambda: [(class_sums, "spread_sum_sensitivity", wrong.half_mean)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="RON-Gauss Lemma 4: 2 sqrt(p) for the whole Gram",
-        check="sensitivity",
         case="ron-gauss/pure/private/replace-one",
         patches=wrong.lemma_4,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="mixture that forgets a change of class",
-        check="sensitivity",
         case="ron-gauss/pure/mixture/replace-one",
         patches=lambda: [(class_sums, "counted_gram_sensitivity", wrong.one_class)],
         config=wrong.own_covariance,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="categories counted like numbers (PCA, LDA paper)",
-        check="sensitivity",
         case="pca/sample/replace-one",
         patches=lambda: planted.sensitivity(box_moments.BoxMoments, wrong.numbers_only),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="average row of R instead of the longest",
-        check="sensitivity",
         case="dppro/element",
         patches=lambda: [(projected, "element_sensitivity", wrong.average)],
         config=wrong.gaussian_family,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="JL rows at the element scale (Theorem 5, t at its minimum)",
-        check="sensitivity",
         case="jl-laplace/row",
         patches=lambda: [(projections, "smallest_l2_ball_l1", wrong.element_l1)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="PFM under replace-one with the budget of add-remove",
-        check="sensitivity",
         case="topk/tps-pfm/replace-one",
         patches=lambda: [(methods, "_comparing", wrong.unhalved)],
         tables=wrong.one_for_all,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="SVT under replace-one with the budget of add-remove",
-        check="sensitivity",
         case="topk/svt/replace-one",
         patches=lambda: [(methods, "_comparing", wrong.unhalved)],
         config=wrong.small_epsilon,
@@ -273,9 +256,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case="topk/svt/add-remove",
         patches=lambda: [(svt, "label_columns", wrong.quiet_threshold)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moments: histograms by sqrt(m) where a row leaves and another comes",
-        check="sensitivity",
         case="moments/replace-one",
         patches=lambda: planted.sensitivity(histograms.Histograms, wrong.one_way_histograms),
     ),
@@ -291,15 +273,13 @@ MUTANTS: tuple[Mutant, ...] = (
         case="moments/tables/replace-one",
         patches=lambda: wrong.exact_moments("one_way"),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moments: a row counts twice over all classes",
-        check="sensitivity",
         case="moments/tables/add-remove",
         patches=lambda: [(synthesizer, "over_classes", wrong.counted_twice)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moments: clip radius is the longest row",
-        check="sensitivity",
         case="moments/replace-one",
         patches=lambda: [(synthesizer, "bounded_block", wrong.longest_row)],
     ),
@@ -309,21 +289,18 @@ MUTANTS: tuple[Mutant, ...] = (
         case="moments/add-remove",
         patches=lambda: wrong.exact_moments("radius"),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moments: Gram that forgets its class part",
-        check="sensitivity",
         case="moments/replace-one",
         patches=lambda: planted.sensitivity(BlockGram, wrong.without_class),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moments: one charge for three releases",
-        check="sensitivity",
         case="moments/add-remove",
         patches=lambda: [(moments_plan, "split_mu", wrong.whole_budget)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moments: scores of tables that move half as far",
-        check="sensitivity",
         case="moments/tables/replace-one",
         patches=lambda: [(chosen, "score_range", wrong.half_range)],
     ),
@@ -339,9 +316,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case="moments/tables/replace-one",
         patches=lambda: [(chosen, "measure", wrong.first_table_exact)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moments: every chosen table at the price of all",
-        check="sensitivity",
         case="moments/tables/add-remove",
         patches=lambda: [(chosen, "split_mu", wrong.whole_budget)],
     ),
@@ -351,29 +327,25 @@ MUTANTS: tuple[Mutant, ...] = (
         case="lda/replace-one",
         patches=lambda: planted.scale_from_rows(box_release, "add_gaussian"),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="k selections at the price of one",
-        check="sensitivity",
         case="topk/em-two/replace-one",
         patches=lambda: [(methods, "exponential", wrong.one_round)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="k Gumbel rounds at the price of one",
-        check="sensitivity",
         case="topk/gumbel-gaussian/add-remove",
         patches=lambda: [(methods, "gumbel_epsilon0", wrong.first_round)],
         config=wrong.two_columns,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="SVT whose every acceptance takes the whole share",
-        check="sensitivity",
         case="topk/svt-two/add-remove",
         patches=lambda: [(methods, "sparse", wrong.whole_share)],
         config=wrong.small_epsilon,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="a change of category counted as one cell",
-        check="sensitivity",
         case="dppro/element/categories",
         patches=lambda: [(projected, "element_sensitivity", wrong.one_cell)],
     ),

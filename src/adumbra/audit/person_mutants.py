@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adumbra.audit.mutant import Mutant
+from adumbra.audit.mutant import Mutant, sensitivity_mutant
 from adumbra.audit.pairs import ADD, REPLACE, Tables, corners, labelled, numbers
 from adumbra.audit.person_cases import IDS, MOST
 from adumbra.audit.planted import Patch, altered_draw, with_fact
@@ -142,81 +142,69 @@ def split_ids() -> list[Patch]:
 _RIGHT_KEEP, _RIGHT_MARKS, _RIGHT_WEIGH = persons.keep_rows, persons.marks_of, persons.weigh_rows
 
 PERSON_MUTANTS: tuple[Mutant, ...] = (
-    Mutant(
+    sensitivity_mutant(
         name="rows of a person not bounded",
-        check="sensitivity",
         case=LDA,
         patches=lambda: [(persons, "keep_rows", all_rows)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="rows of a person bounded in each piece of the data",
-        check="sensitivity",
         case=GROWN,
         patches=lambda: [(PersonSource, "_bounded", by_piece)],
         tables=scattered,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="rows of a person chosen by their place in the table",
-        check="sensitivity",
         case=GROWN,
         patches=lambda: [(persons, "marks_of", by_place)],
         tables=in_front,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="rows of a person chosen by the rows of others",
-        check="sensitivity",
         case=GROWN,
         patches=lambda: [(persons, "marks_of", by_others)],
         tables=in_front,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="rows of a person at their whole weight",
-        check="sensitivity",
         case="lda/scale/replace-person",
         patches=lambda: [(persons, "weigh_rows", whole_weights)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="one row of a person at its whole weight",
-        check="sensitivity",
         case="lda/scale/add-remove-person",
         patches=lambda: [(persons, "weigh_rows", one_unit_more)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="weights of rows by the number of all rows",
-        check="sensitivity",
         case="lda/scale/add-remove-person",
         patches=lambda: [(persons, "weigh_rows", by_all_rows)],
         tables=in_front,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="weights of rows in each piece of the data",
-        check="sensitivity",
         case="lda/scale/add-remove-person",
         patches=lambda: [(PersonSource, "_bounded", by_piece)],
         tables=scattered,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="one id in two spellings is two persons",
-        check="sensitivity",
         case=GROWN,
         patches=split_ids,
         tables=spelled,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="a person counted like one row",
-        check="sensitivity",
         case="moments/replace-person",
         patches=lambda: [(moments_plan, "reach_sensitivity", one_row)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="a person replaced at the price of one who comes",
-        check="sensitivity",
         case="pca/sample/replace-person",
         patches=lambda: [(box_release, "reach_sensitivity", growing)],
     ),
-    Mutant(
+    sensitivity_mutant(
         name="selection of columns at the price of one row of a person",
-        check="sensitivity",
         case="topk/em/replace-person",
         patches=lambda: [(methods, "score_range", lambda _reach: 2)],
     ),

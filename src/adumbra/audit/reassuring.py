@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from adumbra.audit import planted, wrong
-from adumbra.audit.mutant import Mutant
+from adumbra.audit.mutant import Mutant, sensitivity_mutant
 from adumbra.audit.planted import Patch, altered_draw, with_fact
 from adumbra.mechanisms import box_release
 from adumbra.mechanisms.moments import release as synthesizer
@@ -90,9 +90,8 @@ REASSURING: tuple[Mutant, ...] = (
         patches=lambda: [(methods, "comparing", described_otherwise)],
         config=wrong.small_epsilon,
     ),
-    Mutant(
+    sensitivity_mutant(
         name="moments: a third of the noise in one branch of the noisy radius",
-        check="sensitivity",
         case="moments/replace-one",
         patches=narrow_where_wide,
     ),
@@ -102,9 +101,8 @@ REASSURING: tuple[Mutant, ...] = (
         case="ron-gauss/private/replace-one",
         patches=lambda: altered_draw("ron-gauss", with_fact("half", some_half)),
     ),
-    Mutant(
+    sensitivity_mutant(
         name="half of the sensitivity on the card of LDA",
-        check="sensitivity",
         case="lda/replace-one",
         patches=half_declared,
     ),
