@@ -6,7 +6,7 @@ label, and differences between classes. What one-way histograms do not hold is r
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -90,13 +90,7 @@ class HistogramAnswers:
     def count(self, where: Conditions, asked: Asked) -> Estimate:
         """How many rows meet the conditions; without any, the number of rows."""
         if not where:
-            one = CellRow(
-                counts=np.array([self.size]),
-                sigma=0.0,
-                size=self.size,
-                size_variance=self.size_variance,
-                is_laplace=self.is_laplace,
-            )
+            one = self._whole(np.array([self.size]), 0.0)
             marks = Marked(*[np.ones(1)] * 3)
             return of_total(one, marks, self._question(asked, "number of rows", (0.0, math.inf)))
         found = self._cells(where, ())
@@ -244,13 +238,7 @@ class HistogramAnswers:
         if not on_label or self.classes is None:
             joint = self.joint[cells.name]
             counts, sigma = joint.within(np.ones(len(joint.counts)))
-            return CellRow(
-                counts=counts,
-                sigma=sigma,
-                size=self.size,
-                size_variance=self.size_variance,
-                is_laplace=self.is_laplace,
-            )
+            return self._whole(counts, sigma)
         marks = exact_cells(self.column(str(self.label)), on_label)
         self._by_class(cells)
         return self._class_row(self.joint[cells.name], marks)
@@ -260,26 +248,23 @@ class HistogramAnswers:
         assert self.classes is not None  # noqa: S101 - `_by_class` refuses without a label
         size, noise = self.classes.total(marks)
         counts, sigma = joint.within(marks)
-        return CellRow(
-            counts=counts,
-            sigma=sigma,
-            size=size,
-            size_variance=noise**2,
-            is_laplace=self.is_laplace,
-        )
+        return replace(self._whole(counts, sigma), size=size, size_variance=noise**2)
 
     def _classes_row(self, cells: ColumnCells) -> CellRow:
         """The cells of a column in every class, one class behind the other; they hold every row once."""
         self._by_class(cells)
         joint = self.joint[cells.name]
+        whole = self._whole(joint.counts.ravel(), joint.sigma)
+        return replace(whole, layers=len(joint.counts), shared=joint.shared)
+
+    def _whole(self, counts: Array, sigma: float) -> CellRow:
+        """Cells that hold every row."""
         return CellRow(
-            counts=joint.counts.ravel(),
-            sigma=joint.sigma,
+            counts=counts,
+            sigma=sigma,
             size=self.size,
             size_variance=self.size_variance,
             is_laplace=self.is_laplace,
-            layers=len(joint.counts),
-            shared=joint.shared,
         )
 
     def _by_class(self, cells: ColumnCells) -> Array:

@@ -27,6 +27,7 @@ from adumbra.schema.schema import Kind as ColumnKind
 NAME, POPULATION = "table", "audit"
 ROWS = 12
 FAMILY = 25  # neighbours of one table
+Family = tuple[bytes, list[tuple[bytes, bool]]]  # a table; its neighbours, and which are hostile
 ITEMS = 9
 # Which kinds are replayed for persons as well: one of each statistic and each way to choose.
 OF_PERSONS = (
@@ -234,7 +235,7 @@ def _synthesizers(
     ]
 
 
-def families(kind: Kind, count: int, seed: int = 0) -> Iterator[tuple[bytes, list[tuple[bytes, bool]]]]:
+def families(kind: Kind, count: int, seed: int = 0) -> Iterator[Family]:
     """Tables, each with neighbours and whether they are hostile (every other one is); `count` in all."""
     rng = np.random.default_rng(seed)
     make = _set_family if kind.schema.items is not None else _csv_family
@@ -249,9 +250,7 @@ def neighbours(kind: Kind, count: int, seed: int = 0) -> Iterator[tuple[bytes, b
         yield from ((first, second, hostile) for second, hostile in others)
 
 
-def _csv_family(
-    kind: Kind, rng: np.random.Generator, numbers: range
-) -> tuple[bytes, list[tuple[bytes, bool]]]:
+def _csv_family(kind: Kind, rng: np.random.Generator, numbers: range) -> Family:
     header = ",".join(kind.schema.names).encode()
     rows = [_row(rng) for _ in range(ROWS)]
     alone = int(rng.integers(ROWS))
@@ -300,9 +299,7 @@ def _changed(
     return b",".join(other)
 
 
-def _person_family(
-    kind: Kind, rng: np.random.Generator, numbers: range
-) -> tuple[bytes, list[tuple[bytes, bool]]]:
+def _person_family(kind: Kind, rng: np.random.Generator, numbers: range) -> Family:
     """Persons of several rows, one of whom comes, goes or changes; every other one is hostile."""
     persons, relation = usual_persons(rng), kind.schema.reach.neighbours
     if numbers.start // FAMILY % 10 == 9:
@@ -323,9 +320,7 @@ def _person_family(
     return first, others
 
 
-def _set_family(
-    kind: Kind, rng: np.random.Generator, numbers: range
-) -> tuple[bytes, list[tuple[bytes, bool]]]:
+def _set_family(kind: Kind, rng: np.random.Generator, numbers: range) -> Family:
     size = 1 if numbers.start // FAMILY % 10 == 9 else ROWS
     rows, others = [_set(rng) for _ in range(size)], []
     for number in numbers:

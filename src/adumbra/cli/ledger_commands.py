@@ -2,8 +2,6 @@
 
 import hashlib
 import json as json_module
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
@@ -56,13 +54,11 @@ def _who_acts(operator: OperatorKey = None) -> None:
     _operator.set(operator)
 
 
-@contextmanager
-def opened(location: str) -> "Iterator[Ledger]":
-    """The ledger at a place, for the operator of the command line; closed afterwards."""
+def opened(location: str) -> "Ledger":
+    """The ledger at a place, for the operator of the command line; a context manager."""
     from adumbra.privacy.ledger import open_ledger
 
-    with open_ledger(location, operator=open_signing_key(_operator.get())) as ledger:
-        yield ledger
+    return open_ledger(location, operator=open_signing_key(_operator.get()))
 
 
 @app.command()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -27,6 +28,8 @@ from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 from adumbra.workflow import prepare_in_memory
+
+LABEL = "label"  # the column of y beside an array
 
 _Kind = TypeVar("_Kind", bound=Config)
 
@@ -191,6 +194,13 @@ class TableEstimator(PrivateEstimator):
         relation = Neighbours.REPLACE_ONE if self.neighbours is None else read_relation(self.neighbours)
         values = rows_of(x, self.bounds, relation)
         return values, numeric_schema(values.shape[1], self.bounds, Unit.ROW, relation)
+
+    def _shown(self, table: pa.Table) -> pa.Table | Array:
+        """A table for a schema, an array of the feature columns for bounds."""
+        if self.schema is not None:
+            return table
+        names = [name for name in table.column_names if name != LABEL]
+        return np.column_stack([table[name].to_numpy() for name in names])
 
 
 def numeric_schema(width: int, bounds: object, unit: Unit, neighbours: Neighbours) -> Schema:

@@ -16,7 +16,7 @@ from sklearn.base import TransformerMixin
 from adumbra.data.opening import open_source
 from adumbra.data.sources import Source
 from adumbra.errors import InvalidInput, require
-from adumbra.estimators._base import TableEstimator
+from adumbra.estimators._base import LABEL, TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
 from adumbra.estimators._saving import Kept, column_table, column_values
 from adumbra.mechanisms.base import Settled
@@ -30,21 +30,8 @@ from adumbra.postprocess.subspace import ClassMoments, Subspace, sample_subspace
 from adumbra.schema.layout import Layout
 from adumbra.schema.schema import Column, Kind, Schema
 
-LABEL = "label"
 
-
-class _Publisher(TableEstimator):
-    """What both faces share: tables or arrays out, as they came in."""
-
-    def _shown(self, table: pa.Table) -> pa.Table | Array:
-        """A table for a schema, an array of the feature columns for bounds."""
-        if self.schema is not None:
-            return table
-        names = [name for name in table.column_names if name != LABEL]
-        return np.column_stack([table[name].to_numpy() for name in names])
-
-
-class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # scikit-learn has no types
+class PCAPublisher(TransformerMixin, TableEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Rows through their leading private directions (PCA).
 
     `fit` and `fit_transform` release and pay; `sample` draws from what was released, for nothing.
@@ -153,7 +140,7 @@ class PCAPublisher(TransformerMixin, _Publisher):  # type: ignore[misc]  # sciki
         return open_source(*self._array(x))
 
 
-class LDAPublisher(_Publisher):
+class LDAPublisher(TableEstimator):
     """Synthetic rows that keep class means and a pooled covariance (LDA).
 
     `fit` releases and pays; `sample` costs nothing. See `adumbra.mechanisms.lda.release`.

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from adumbra.data.opening import open_source
 from adumbra.data.sources import Source
 from adumbra.errors import InvalidInput
-from adumbra.estimators._base import TableEstimator
+from adumbra.estimators._base import LABEL, TableEstimator
 from adumbra.estimators._inputs import Bounds, class_values, label_codes, read_count
 from adumbra.estimators._saving import Kept
 from adumbra.mechanisms.base import Settled
@@ -26,8 +26,6 @@ from adumbra.postprocess.moments.model import MomentsModel
 from adumbra.postprocess.moments.sampling import synthesize_where
 from adumbra.relations import Unit
 from adumbra.schema.schema import Column, Kind, Schema
-
-_LABEL = "label"
 
 
 class MomentsSynthesizer(TableEstimator):
@@ -141,13 +139,10 @@ class MomentsSynthesizer(TableEstimator):
         seed = self.sample_seed if sample_seed is None else sample_seed
         counts = read_count("n_samples", rows), read_count("sample_seed", seed, 0)
         table = synthesize_where(self.model_, *counts, where)
-        if self.schema is not None:
-            return table
-        names = [name for name in table.column_names if name != _LABEL]
-        x = np.column_stack([table[name].to_numpy() for name in names])
-        if not self._has_labels:
+        x = self._shown(table)
+        if self.schema is not None or not self._has_labels:
             return x
-        return x, class_values(self.classes)[table[_LABEL].to_numpy()]
+        return x, class_values(self.classes)[table[LABEL].to_numpy()]
 
     def _source(self, x: object, y: ArrayLike | None) -> Source:
         """The data with its declared schema; nothing is taken from the values."""
@@ -165,8 +160,8 @@ class MomentsSynthesizer(TableEstimator):
                 "classes=None: declare the classes of y from public knowledge, never from y"
             )
         codes = label_codes(y, self.classes, len(values))
-        label = Column(name=_LABEL, kind=Kind.INTEGER, lower=0, upper=max(len(self.classes) - 1, 1))
+        label = Column(name=LABEL, kind=Kind.INTEGER, lower=0, upper=max(len(self.classes) - 1, 1))
         schema = Schema(
-            columns=(*plain.columns, label), unit=Unit.ROW, neighbours=plain.neighbours, label=_LABEL
+            columns=(*plain.columns, label), unit=Unit.ROW, neighbours=plain.neighbours, label=LABEL
         )
         return open_source(np.column_stack([values, codes]), schema)

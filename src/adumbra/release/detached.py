@@ -116,7 +116,12 @@ def put_file(folder: Path, name: str, content: bytes) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     draft.replace(folder / name)
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    sync_directory(folder)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     finally:

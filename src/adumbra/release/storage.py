@@ -32,6 +32,7 @@ from adumbra.release.card import (
     plain,
     sealed_bytes,
 )
+from adumbra.release.detached import sync_directory
 from adumbra.release.formats import AnyArray, TableStream
 from adumbra.release.promise import FORMATS, PAGE_LIMIT
 
@@ -281,7 +282,7 @@ def write_staged(
     digest = formats.write_bytes(folder / "card.json", sealed_bytes(card)).sha256
     date_files(folder)
     for directory in [*([folder / "data"] if names else []), folder, folder.parent]:
-        _sync_directory(directory)
+        sync_directory(directory)
     return digest
 
 
@@ -311,12 +312,3 @@ def _make_folder(folder: Path) -> None:
         empty = False
     require(empty, f"folder={folder}: must be new, or an empty folder of your own")
     folder.chmod(0o700)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -104,14 +104,19 @@ def _check_format(top: Table, form: str | None, newer: list[str]) -> None:
         top.fault(name, f"{name}: needs format={FORMAT!r}; run `adumbra schema upgrade` on the file")
 
 
+def _tables(top: Table, section: str) -> list[dict[str, object]]:
+    """The tables of a section as they stand; none, and a fault, if it is something else."""
+    values = top.values.get(section, [])
+    if isinstance(values, list) and all(isinstance(value, dict) for value in values):
+        return values
+    top.fault(section, f"{section}: must be tables, [[{section}]]")
+    return []
+
+
 def _read_listed(top: Table, section: str, read: Callable[[dict[str, object]], T]) -> list[T]:
     """The tables of a section, each read by its own function."""
-    values = top.values.get(section, [])
-    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        top.fault(section, f"{section}: must be tables, [[{section}]]")
-        return []
     found = []
-    for place, value in enumerate(values):
+    for place, value in enumerate(_tables(top, section)):
         try:
             found.append(read(value))
         except InvalidInput as problem:
@@ -255,10 +260,7 @@ def _read_columns(top: Table) -> tuple[list[Column], list[Pattern], list[str]]:
     """Columns and groups in the order of the file; names also of those that have faults."""
     entries: list[Table] = []
     for section in ("columns", "groups"):
-        values = top.values.get(section, [])
-        if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-            top.fault(section, f"{section}: must be tables, [[{section}]]")
-            continue
+        values = _tables(top, section)
         entries += [Table(value, (section, i), top.faults) for i, value in enumerate(values)]
     entries.sort(key=lambda entry: top.faults.lines.get(entry.place, 0))
     columns: list[Column] = []
