@@ -1,6 +1,7 @@
 """Start-up without the search for garbage."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,13 +12,14 @@ def uncollected() -> Iterator[None]:
 
     What was made then counts as old. Else the next search would go through all of it, several times.
     """
-    was_enabled = gc.isenabled()
+    was_enabled, modules = gc.isenabled(), len(sys.modules)
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
             gc.enable()
-            if not gc.get_freeze_count():  # what somebody froze stays frozen
+            is_more = len(sys.modules) > modules  # else nothing was imported, and counting takes long
+            if is_more and not gc.get_freeze_count():  # what somebody froze stays frozen
                 gc.freeze()
                 gc.unfreeze()  # to the oldest generation

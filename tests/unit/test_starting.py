@@ -41,6 +41,7 @@ def test_what_was_made_counts_as_old():
 import gc
 from adumbra.starting import uncollected
 with uncollected():
+    import colorsys
     made = [[] for _ in range(10_000)]
 old = {id(one) for one in gc.get_objects(generation=2)}
 print(all(id(one) in old for one in made), gc.get_freeze_count())
@@ -49,9 +50,16 @@ print(all(id(one) in old for one in made), gc.get_freeze_count())
     assert done.stdout.split() == ["True", "0"]
 
 
-def test_what_somebody_froze_stays_frozen():
+def test_where_nothing_is_imported_nothing_is_counted(monkeypatch):
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: pytest.fail("takes as long as what is frozen"))
+    with collector(enabled=True), uncollected():
+        pass
+
+
+def test_what_somebody_froze_stays_frozen(monkeypatch):
     with collector(enabled=True, frozen=True):
         held = gc.get_freeze_count()
+        monkeypatch.delitem(sys.modules, "colorsys", raising=False)
         with uncollected():
-            pass
+            import colorsys  # noqa: F401
         assert gc.get_freeze_count() == held > 0
