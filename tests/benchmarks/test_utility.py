@@ -3,9 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from comparison import facts
-from utility import moments, moments_page, moments_tables
+from utility import held_out_tables, moments, moments_page, moments_tables
 
 PAGE = facts.ROOT / "docs" / "explanation" / "utility.md"
 
@@ -50,3 +51,26 @@ def test_the_floor_has_one_way_laws_and_nothing_else():
     assert abs(np.corrcoef(floor["b0"].to_numpy(), floor["b1"].to_numpy())[0, 1]) < 0.1
     assert found["GB AUC"] < 0.65
     assert moments.scores(train, test, schema, "xor")["GB AUC"] > 0.8
+
+
+def test_no_held_out_table_was_tuned_on():
+    assert not set(held_out_tables.NAMES) & moments_tables.TUNED
+    assert set(moments_tables.NAMES) - moments_tables.TUNED >= set(held_out_tables.NAMES)
+    assert len(held_out_tables.NAMES) == 20
+
+
+def test_held_out_columns_are_declared_by_their_values_alone():
+    values = {
+        "code": [0, 1] * 10,
+        "whole": range(20),
+        "real": [i / 3 for i in range(20)],
+        "text": ["a", "b"] * 10,
+        "class": range(20),
+    }
+    frame, columns = held_out_tables.declared(pd.DataFrame(values), "class")
+    assert [column.kind.value for column in columns] == [
+        "category", "integer", "number", "category", "category",
+    ]  # fmt: skip
+    assert columns[0].categories == ("0", "1")
+    assert (columns[1].lower, columns[1].upper) == (0, 19)
+    assert frame["code"].tolist()[:2] == ["0", "1"]
