@@ -37,7 +37,7 @@ NAMES = [
 TUNED = {
     "adult", "adult-add-remove", "num14", "num50", "num100", "num300", "num784", "gfe_user_a",
     "mnist_5k", "sylva", "isolet_1560", "acs_ma2019", "plants", "plants16", "jester", "accidents_111",
-    "w8a", "pol", "titanic", "xor", "salary", "nist_taxi",
+    "w8a", "pol", "titanic", "xor", "salary", "nist_taxi", *held_out_tables.SEEN,
 }  # fmt: skip
 OTHER = {  # a target that nobody declared: a second column of few levels, where there is one
     "adult": "sex", "adult-add-remove": "sex", "acs_ma2019": "SEX", "nist_taxi": "tips",

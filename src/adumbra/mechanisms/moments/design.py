@@ -10,6 +10,7 @@ from dataclasses import replace
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.fields import refuse_idle
+from adumbra.mechanisms.moments.chosen import candidates
 from adumbra.mechanisms.moments.config import LEAST_SHARE, MomentsConfig
 from adumbra.mechanisms.sizes import FLOAT, ROWS_GUESS, Size, Work
 from adumbra.numerics import ROW_BITS
@@ -60,7 +61,8 @@ MATRICES = 6  # copies of a block of the Gram: covariance, eigenvectors, their w
 KEPT_MATRICES = 2  # of every block: covariance and its root
 SOLVED = 4  # multiplications of a block of the model, for each of its width cubed
 LATENT = 4  # copies of a chunk of latent rows
-TABLES_PER_COLUMN = 2  # chosen and measured, in so many batches ...
+TABLES_PER_COLUMN = (2, 4)  # chosen and measured; the second where a typical table of so many ...
+MANY = 0.15  # ... has noise of at most this part of the rows; in so many batches ...
 TABLE_BATCHES = 4
 TABLE_SHARE = 0.35  # ... with this part of the budget, of which this part pays for the choices, ...
 CHOICE_SHARE = 0.12
@@ -68,7 +70,7 @@ MOST_CHOSEN = 64  # ... in tables of at most so many columns ...
 TYPICAL_CELLS = 64.0
 DROWNED, QUIET = 0.4, 0.1  # ... whose typical table has noise of at most this part of the rows
 DROWNED_CLASSED = 0.07  # ... or this one, where histograms by class are pair tables already, ...
-DROWNED_SCORES = 0.3  # ... or this one, where numbers are scores, whose tables have more cells
+DROWNED_SCORES = (0.3, 0.6)  # ... or where numbers are scores; the second: half of all pairs fit in
 CODE_PARTS = (16, 32)  # codes of a number, where tables are measured: noisy and quiet
 
 
@@ -177,16 +179,20 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
     if asked == 0.0 or not is_fit or columns < 2 or (asked is None and not is_quiet):
         return decided
     share = asked or TABLE_SHARE
-    tables = min(round(TABLES_PER_COLUMN * columns), columns * (columns - 1) // 2)
     step = math.sqrt(2.0) if Neighbours.REPLACE_ONE in schema.reach.steps else 1.0
-    mu = rough_mu(config) * math.sqrt(share * (1.0 - CHOICE_SHARE))
-    level = TYPICAL_CELLS * step * math.sqrt(tables) / (mu * decided.rows)
+    sigma = step / (rough_mu(config) * math.sqrt(share * (1.0 - CHOICE_SHARE)))  # of one table alone
+    pairs = columns * (columns - 1) // 2
+    tables = min(TABLES_PER_COLUMN[0] * columns, pairs)
+    level = TYPICAL_CELLS * sigma * math.sqrt(tables) / decided.rows
     is_classed = decided.label is not None and any(f.is_levels for f in decided.features)
-    most = DROWNED if _is_coded(decided) else DROWNED_SCORES
+    most = DROWNED if _is_coded(decided) else DROWNED_SCORES[2 * tables >= pairs]
     most = DROWNED_CLASSED if is_classed else most
     if asked is None and (level > most or columns > MOST_CHOSEN):
         return decided
     parts = CODE_PARTS[level <= QUIET]
+    more = min(TABLES_PER_COLUMN[1] * columns, _measurable(decided, parts)) if level <= MANY else 0
+    if TYPICAL_CELLS * sigma * math.sqrt(more) <= MANY * decided.rows:
+        tables = max(tables, more)
     first = tuple(part * (1.0 - share) for part in decided.shares)
     return replace(
         decided,
@@ -194,6 +200,13 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
         shares=(*first, share * CHOICE_SHARE, share * (1.0 - CHOICE_SHARE)),
         chosen=Chosen(tables=tables, batches=TABLE_BATCHES, parts=parts, share=share),
     )
+
+
+def _measurable(decided: Design, parts: int) -> int:
+    """About how many tables can be candidates: more than these would be paid for and never chosen."""
+    sizes = [min(f.counted, parts) if f.edges is not None else f.counted for f in decided.columns]
+    sizes += [decided.classes] if decided.label is not None else []
+    return len(candidates(tuple(sizes), 0.0, float(decided.rows), seed=0))
 
 
 def relative_edge(config: MomentsConfig, decided: Design, width: int) -> float:

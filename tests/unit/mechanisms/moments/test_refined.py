@@ -536,6 +536,20 @@ def ring(rows):
     return table, Schema(columns=columns, unit=Unit.ROW, neighbours=REPLACE, rows=rows, label="far")
 
 
+def test_more_tables_are_measured_where_noise_is_low_and_few_columns_bear_more_of_it():
+    def tables(columns, rows, **options):
+        decided = design(MomentsConfig(**options), replace(numbers_schema(columns), rows=rows))
+        return decided.chosen.tables if decided.chosen is not None else 0
+
+    # 10 of 10 pairs of 5 columns are measured at a noise at which 24 of 66 pairs of 12 are not
+    noise = {"epsilon": 1.0, "delta": 1e-6}
+    assert (tables(5, 6_000, **noise), tables(12, 9_000, **noise)) == (10, 0)
+    assert tables(12, 20_000, **noise) == 24
+    assert tables(12, 200_000, **noise) == 48
+    # triples of 32 codes are no candidates: what could never be chosen is not paid for
+    assert tables(5, 200_000, **noise) == 10
+
+
 def test_numbers_as_scores_show_measured_tables_too():
     """No moment tells of a ring; the rows show it once a table of both numbers is measured."""
     table, schema = ring(6000)
