@@ -34,6 +34,7 @@ class Feature:
     lower: float = 0.0
     upper: float = 1.0
     finer: Array | None = field(default=None, repr=False)  # edges inside its cells, counted by class too
+    levels: tuple[str, ...] = field(default=(), repr=False)  # of a category of three or more
     counted: int = field(init=False, compare=False)  # cells, and one for kept missing numbers
 
     def __post_init__(self) -> None:
@@ -174,7 +175,12 @@ def _feature(column: Column, index: int, parts: int, is_binned: bool) -> Feature
     """How a column is measured: a number by cells, a pair of levels as a number, more levels one-hot."""
     if not column.is_numeric:
         return Feature(
-            name=column.name, index=index, cells=column.levels, edges=None, is_levels=column.levels > 2
+            name=column.name,
+            index=index,
+            cells=column.levels,
+            edges=None,
+            is_levels=column.levels > 2,
+            levels=column.categories if column.levels > 2 else (),
         )
     is_integer = column.is_whole
     lower, upper = column.limits

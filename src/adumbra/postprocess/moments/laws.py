@@ -4,6 +4,7 @@ Post-processing only: every argument is public or paid for.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -81,7 +82,8 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
     measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
     numbers = [h[0, : f.cells] for f, h in measured if not f.is_levels]
     cleaned = iter(_with_own_shapes(denoise_columns(numbers, sigma), numbers, sigma))
-    for feature, histogram in measured:
+    shared = _shared_shapes(measured, noise.pooled)
+    for place, (feature, histogram) in enumerate(measured):
         present = total
         if feature.missing is not None:
             absent = min(max(float(histogram[:, feature.cells].sum()), 0.0), total)
@@ -92,7 +94,11 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
             laws.append(_own_law(next(cleaned), histogram[0, : feature.cells], present, sigma, widths))
             continue
         joint = histogram[:, : feature.cells]
-        laws.append(_conditional(joint, shares, present, noise, widths))
+        if place in shared:
+            whole = project_simplex(shared[place], present)
+        else:
+            whole = counts_posterior(joint.sum(axis=0), noise.pooled, present, widths)
+        laws.append(_conditional(joint, shares * present, whole / present, noise.own, widths))
     return Marginals(
         rows=total,
         sigma=sigma,
@@ -122,6 +128,25 @@ def _with_own_shapes(
         own = shape + sparse_signal(beyond, shape, sigma**2)[1]
         for place, row in zip(places, own, strict=True):
             found[place] = row
+    return found
+
+
+def _shared_shapes(measured: list[tuple[Feature, Array]], sigma: float) -> dict[int, Array]:
+    """Counts over all classes of categories that declare the same levels: answers on one scale, say.
+
+    Each level's count is drawn to its mean over these columns, as far as noise explains how they vary.
+    """
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for place, (feature, _) in enumerate(measured):
+        if feature.levels:
+            alike[feature.levels, feature.cells].append(place)
+    found: dict[int, Array] = {}
+    for places in alike.values():
+        if len(places) >= COMMON_COLUMNS:
+            counts = np.stack([measured[place][1].sum(axis=0) for place in places])
+            shape, varied = counts.mean(axis=0), counts.var(axis=0, ddof=1)
+            kept = 1.0 - np.minimum(sigma**2 / np.maximum(varied, 1e-300), 1.0)
+            found |= dict(zip(places, shape + (counts - shape) * kept, strict=True))
     return found
 
 
@@ -173,26 +198,23 @@ def with_pooled(histogram: Array, pooled: Array, noise: CellNoise) -> Array:
     return np.asarray((joint + weight * (pooled - joint.sum(axis=0)) / len(joint)).ravel())
 
 
-def _conditional(
-    joint: Array, shares: Array, total: float, noise: CellNoise, widths: Array | None = None
-) -> Array:
+def _conditional(joint: Array, sizes: Array, pooled: Array, sigma: float, widths: Array | None) -> Array:
     """The law of a category or number in each class, by empirical Bayes at the known noise of a cell.
 
-    First that of all classes together. Then what each class has beyond it is drawn toward nothing as
-    far as noise explains it. Cells of a number (of these widths) may follow their neighbours in both.
+    What each class, of so many rows, has beyond the law of all classes is drawn toward nothing as far
+    as noise explains it. Cells of a number (of these widths) may follow their neighbours.
     """
-    pooled = counts_posterior(joint.sum(axis=0), noise.pooled, total, widths) / total
     if len(joint) == 1:
         return np.asarray(pooled[None])
-    expected = np.outer(shares, pooled) * total
+    expected = np.outer(sizes, pooled)
     beyond = joint - expected
     if widths is None:
-        found = sparse_signal(beyond, expected, noise.own**2)[1]
+        found = sparse_signal(beyond, expected, sigma**2)[1]
     else:
-        found = ordered_signal(beyond, expected, noise.own**2, stands_alone(widths))
-    counts = project_simplex(expected + found, shares * total)
-    sizes = counts.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(sizes > 0.0, counts / np.maximum(sizes, 1e-9), pooled))
+        found = ordered_signal(beyond, expected, sigma**2, stands_alone(widths))
+    counts = project_simplex(expected + found, sizes)
+    held = counts.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(held > 0.0, counts / np.maximum(held, 1e-9), pooled))
 
 
 def with_finer(design: Design, marginals: Marginals, released: Noisy) -> Marginals:

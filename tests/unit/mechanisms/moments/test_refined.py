@@ -252,6 +252,12 @@ def by_class(sigma, classes):
     return CellNoise.of_both(sigma, math.inf, classes)
 
 
+def conditional(joint, shares, total, noise, widths=None):
+    """The law of each class, of a column that shares its levels with no other."""
+    whole = counts_posterior(joint.sum(axis=0), noise.pooled, total, widths)
+    return _conditional(joint, shares * total, whole / total, noise.own, widths)
+
+
 def test_counts_by_class_take_in_those_over_all_classes():
     """Least squares: the noise of every sum is what both releases together allow."""
     rng = np.random.default_rng(6)
@@ -299,13 +305,13 @@ def test_a_category_that_drowns_is_drawn_to_the_uniform_law():
     errors, guess = [], np.abs(truth / 1500.0 - 1.0 / 6.0).sum()
     for _ in range(60):
         noisy = (truth + sigma * rng.normal(size=6))[None]
-        law = _conditional(noisy, np.ones(1), 1500.0, by_class(sigma, 1))[0]
+        law = conditional(noisy, np.ones(1), 1500.0, by_class(sigma, 1))[0]
         assert np.isclose(law.sum(), 1.0)
         errors.append(np.abs(law - truth / 1500.0).sum())
     assert np.mean(errors) < 0.4  # projected alone: 0.56
     assert guess < 0.05
     sharp = np.array([[1400.0, 20.0, 20.0, 20.0, 20.0, 20.0]])
-    kept = _conditional(sharp, np.ones(1), 1500.0, by_class(1.0, 1))
+    kept = conditional(sharp, np.ones(1), 1500.0, by_class(1.0, 1))
     assert np.allclose(kept, sharp / 1500.0, atol=1e-4)
 
 
@@ -317,14 +323,40 @@ def test_classes_borrow_the_law_of_all_where_their_cells_drown():
     truth[2] = [100.0, 600.0, 200.0, 60.0, 40.0]
     errors = []
     for _ in range(60):
-        law = _conditional(truth + 60.0 * rng.normal(size=(5, 5)), shares, 5000.0, by_class(60.0, 5))
+        law = conditional(truth + 60.0 * rng.normal(size=(5, 5)), shares, 5000.0, by_class(60.0, 5))
         assert np.allclose(law.sum(axis=1), 1.0)
         errors.append(np.abs(law - truth / 1000.0).sum() / 10.0)
     assert np.mean(errors) < 0.085  # by a fixed weight: 0.094
-    lonely = _conditional(
+    lonely = conditional(
         np.array([[50.0, 30.0, 20.0], [0.0, 0.0, 0.0]]), np.array([1.0, 0.0]), 100.0, by_class(1.0, 2)
     )
     assert np.allclose(lonely.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("sigma", [10.0, 100.0, 400.0])
+def test_columns_that_declare_the_same_levels_share_a_law(sigma):
+    """Twelve questions on one scale: nearer to the truth, and others are left as they were."""
+    rng, scale = np.random.default_rng(8), ("never", "seldom", "often", "always", "?")
+    columns = [Column(name=f"q{i}", kind=Kind.CATEGORY, categories=scale) for i in range(12)]
+    columns.append(Column(name="own", kind=Kind.CATEGORY, categories=("a", "b", "c", "d", "e")))
+    schema = Schema(columns=tuple(columns), unit=Unit.ROW, neighbours=REPLACE, rows=2000)
+    apart = tuple(replace(c, categories=tuple(f"{c.name} {x}" for x in scale)) for c in columns)
+    truth = rng.dirichlet(np.array([50.0, 30.0, 15.0, 4.0, 1.0]), 13)
+
+    def laws(chosen, noise):
+        decided = design(MomentsConfig(epsilon=1.0), replace(schema, columns=chosen))
+        counts = [2000.0 * row + sigma * own for row, own in zip(truth, noise, strict=True)]
+        return np.stack(read_marginals(decided, Noisy(counts, sigma), Noisy(), 2000).laws)[:, 0]
+
+    errors = []
+    for _ in range(40):
+        noise = rng.normal(size=truth.shape)
+        found = [laws(chosen, noise) for chosen in (schema.columns, apart)]
+        assert np.allclose(found[0].sum(axis=1), 1.0)
+        assert np.array_equal(found[0][12], found[1][12])
+        errors.append([np.abs(one[:12] - truth[:12]).sum(axis=1).mean() for one in found])
+    shared, alone = np.mean(errors, axis=0)
+    assert shared < (1.02 if sigma < 50.0 else 0.75) * alone
 
 
 def test_a_number_follows_its_neighbouring_cells_where_noise_is_loud():
@@ -338,7 +370,7 @@ def test_a_number_follows_its_neighbouring_cells_where_noise_is_loud():
     for _ in range(12):
         noisy = truth * shares[:, None] * total + sigma * rng.normal(size=truth.shape)
         for is_ordered, found in errors.items():
-            law = _conditional(noisy, shares, total, noise, np.ones(80) if is_ordered else None)
+            law = conditional(noisy, shares, total, noise, np.ones(80) if is_ordered else None)
             assert np.allclose(law.sum(axis=1), 1.0)
             found.append(np.abs(law - truth).sum() / 4.0)
     assert np.mean(errors[True]) < 0.2
