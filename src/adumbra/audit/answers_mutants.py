@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from adumbra.audit import wrong
-from adumbra.audit.mutant import Mutant, sensitivity_mutant
+from adumbra.audit.mutant import attack_mutant, replay_mutant, sensitivity_mutant
 from adumbra.audit.pairs import REPLACE, WIDTH, Tables, labelled, table_of
 from adumbra.data.encode import CappedEncoder
 from adumbra.data.sources import Batch
 from adumbra.mechanisms.answers import plan, release
-from adumbra.numerics import Array, Lattice
+from adumbra.numerics import Array
 from adumbra.relations import Neighbours
 from adumbra.statistics import box_moments
 
@@ -29,11 +29,6 @@ def light_outcome(weights: tuple[int, ...], places: Any) -> Array:  # noqa: ANN4
 
 
 RIGHT = box_moments.weighted_factors
-
-
-def without_noise(exact: Lattice, *_: object) -> Array:
-    """The exact counts."""
-    return exact.to_float()
 
 
 def lone_row() -> Tables:
@@ -61,17 +56,15 @@ ANSWERS_MUTANTS = (
         case=REPLACED,
         patches=lambda: [(box_moments, "weighted_l2_square", without_weights)],
     ),
-    Mutant(
+    attack_mutant(
         name="answers: every column gets the noise of the strongest",
-        check="attack",
         case=GROWN,
         patches=lambda: [(box_moments, "weighted_factors", light_outcome)],
     ),
-    Mutant(
+    replay_mutant(
         name="answers: caps and counts without noise",
-        check="replay",
         case=REPLACED,
-        patches=lambda: [(release, "noisy", without_noise)],
+        patches=lambda: [(release, "noisy", wrong.without_noise)],
     ),
     sensitivity_mutant(
         name="answers: histograms and sums at the price of one",

@@ -2,22 +2,17 @@
 
 import numpy as np
 
-from adumbra.audit.mutant import Mutant, sensitivity_mutant
+from adumbra.audit import wrong
+from adumbra.audit.mutant import attack_mutant, replay_mutant, sensitivity_mutant
 from adumbra.data.sources import Batch
 from adumbra.mechanisms.bounds import plan, release
 from adumbra.mechanisms.bounds.plan import Parts
-from adumbra.numerics import Array, Lattice
 from adumbra.privacy.conversion import mu_of
 from adumbra.statistics import histograms
 from adumbra.statistics.base import Sensitivity
 from adumbra.statistics.histograms import CellRows, cell_rows
 
 REPLACED, GROWN, PURE = "bounds/replace-one", "bounds/add-remove", "bounds/pure/replace-one"
-
-
-def without_noise(exact: Lattice, *_: object) -> Array:
-    """The exact counts."""
-    return exact.to_float()
 
 
 def of_one_column(_columns: int, _neighbours: object) -> Sensitivity:
@@ -36,20 +31,18 @@ def own_grid(batch: Batch, parts: Parts) -> CellRows:
 
 
 BOUNDS_MUTANTS = (
-    Mutant(
+    replay_mutant(
         name="bounds: found in counts without noise",
-        check="replay",
         case=REPLACED,
-        patches=lambda: [(release, "noisy", without_noise)],
+        patches=lambda: [(release, "noisy", wrong.without_noise)],
     ),
     sensitivity_mutant(
         name="bounds: all columns at the price of one",
         case=PURE,
         patches=lambda: [(histograms, "histogram_sensitivity", of_one_column)],
     ),
-    Mutant(
+    attack_mutant(
         name="bounds: twice the budget",
-        check="attack",
         case=GROWN,
         patches=lambda: [(plan, "mu_of", lambda *budget: 2.0 * mu_of(*budget))],
     ),

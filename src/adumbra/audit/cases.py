@@ -23,6 +23,7 @@ from adumbra.audit.pairs import (
     added,
     between,
     categories,
+    changed,
     corner_pairs,
     corners,
     crossed,
@@ -183,11 +184,8 @@ def _ron_gauss(epsilon: float, delta: float) -> list[Case]:
     half = np.array([1.0, 1.0, -1.0, -1.0])
     found = []
     for relation, (pure, amount) in product((REPLACE, ADD), (("", delta), ("pure/", 0.0))):
-        rows, classes, target = (
-            numbers(ROW, relation),
-            labelled(relation),
-            labelled(relation, Kind.NUMBER),
-        )
+        rows, classes = numbers(ROW, relation), labelled(relation)
+        target = labelled(relation, Kind.NUMBER)
         if relation is REPLACE:
             # of all corners these are worst somewhere: orthogonal to the first, nearly or all opposite
             near = corner_pairs(rows, MANY, (3, 6, 12, 14, 15))
@@ -324,9 +322,7 @@ def _answers(epsilon: float, delta: float) -> list[Case]:
     ):
         classes = labelled(relation)
         first, second = np.append(corner, 0.0), np.append(other, 1.0)
-        pair = replaced(classes, MANY, first, second)
-        if relation is ADD:
-            pair = added(classes, MANY, first)
+        pair = changed(classes, MANY, first, second)
         config = AnswersConfig(epsilon=epsilon, delta=amount, cap_share=share)
         name = f"answers/{pure}{'' if share else 'bounds/'}{relation}"
         cases.append(Case(name=name, config=config, schema=classes, tables=(pair,)))
@@ -339,9 +335,7 @@ def _bounds(epsilon: float, delta: float) -> list[Case]:
     cases = []
     for relation, (pure, amount) in product((REPLACE, ADD), (("", delta), ("pure/", 0.0))):
         schema = unbounded(labelled(relation))
-        pair = replaced(schema, MANY, first, second)
-        if relation is ADD:
-            pair = added(schema, MANY, first)
+        pair = changed(schema, MANY, first, second)
         config = BoundsConfig(epsilon=epsilon, delta=amount)
         cases.append(Case(name=f"bounds/{pure}{relation}", config=config, schema=schema, tables=(pair,)))
     return cases

@@ -1,7 +1,7 @@
 """What a planted bug is."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,13 +19,12 @@ class Mutant:
     case: str
     patches: Callable[[], list[Patch]]
     tables: Callable[[], Tables] | None = None  # where the case's own neighbours do not show it
-    config: Callable[[Any], Any] | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)  # what the case's own config says otherwise
 
     def host(self, cases: dict[str, Case]) -> Case:
         """The case that the bug is planted into."""
         case = cases[self.case]
-        if self.config is not None:
-            case = replace(case, config=self.config(case.config))
+        case = replace(case, config=replace(case.config, **self.config))
         if self.tables is not None:
             return replace(case, tables=(self.tables(),), is_worst=False)
         return settle(case)
@@ -33,3 +32,7 @@ class Mutant:
 
 # Most bugs understate how far one row moves a statistic: the check of sensitivities must see them.
 sensitivity_mutant = partial(Mutant, check="sensitivity")
+replay_mutant = partial(Mutant, check="replay")
+attack_mutant = partial(Mutant, check="attack")
+# Where a large epsilon hides a bug: below the least noise of a comparison, or in rare events.
+SMALL_EPSILON = {"epsilon": 1.0}

@@ -11,7 +11,7 @@ from adumbra.audit import planted, wrong
 from adumbra.audit.answers_mutants import ANSWERS_MUTANTS
 from adumbra.audit.bounds_mutants import BOUNDS_MUTANTS
 from adumbra.audit.move_cases import MOVE_MUTANTS
-from adumbra.audit.mutant import Mutant, sensitivity_mutant
+from adumbra.audit.mutant import SMALL_EPSILON, Mutant, attack_mutant, replay_mutant, sensitivity_mutant
 from adumbra.audit.person_mutants import PERSON_MUTANTS
 from adumbra.audit.planted import altered_draw, with_fact
 from adumbra.audit.reassuring import REASSURING
@@ -33,43 +33,37 @@ from adumbra.statistics.moments import BlockGram
 
 PRIVATE, GROWING = "ron-gauss/private/replace-one", "ron-gauss/private/add-remove"
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant(
+    attack_mutant(
         name="noise of half the width",
-        check="attack",
         case="dppro/element",
         patches=lambda: planted.weaker_noise(0.5),
     ),
-    Mutant(
+    attack_mutant(
         name="noise of 0.9 of its width",
-        check="attack",
         case="dppro/row",
         patches=lambda: planted.weaker_noise(0.9),
     ),
-    Mutant(
+    attack_mutant(
         name="noise of 0.95 of its width",
-        check="attack",
         case="ron-gauss/public/replace-one",
         patches=lambda: planted.weaker_noise(0.95),
     ),
-    Mutant(
+    attack_mutant(
         name="Laplace noise of half the width",
-        check="attack",
         case="topk/frefirst/replace-one",
         patches=lambda: planted.weaker_noise(0.5),
     ),
-    Mutant(
+    attack_mutant(
         name="Gumbel noise of half the width",
-        check="attack",
         case="topk/em/replace-one",
         patches=planted.weaker_selection,
-        config=wrong.small_epsilon,
+        config=SMALL_EPSILON,
     ),
-    Mutant(
+    attack_mutant(
         name="noise of comparisons of half the width",
-        check="attack",
         case="topk/svt/replace-one",
         patches=lambda: planted.weaker_noise(0.5),
-        config=wrong.small_epsilon,
+        config=SMALL_EPSILON,
     ),
     sensitivity_mutant(
         name="add-remove sensitivity under replace-one",
@@ -98,15 +92,13 @@ MUTANTS: tuple[Mutant, ...] = (
         patches=lambda: [(Encoder, "encode", planted.data_bounds(Encoder.encode))],
         tables=wrong.outlier,
     ),
-    Mutant(
+    replay_mutant(
         name="category list from the data",
-        check="replay",
         case="pca/sample/replace-one",
         patches=lambda: altered_draw("pca", with_fact("categories", wrong.levels)),
     ),
-    Mutant(
+    replay_mutant(
         name="number of rows released exactly",
-        check="replay",
         case=GROWING,
         patches=lambda: altered_draw("ron-gauss", with_fact("rows", wrong.exact_rows)),
     ),
@@ -128,9 +120,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case="dppro/row",
         patches=lambda: altered_draw("dppro", with_fact("seed", wrong.secret_hex)),
     ),
-    Mutant(
+    replay_mutant(
         name="projection drawn after looking at the data",
-        check="replay",
         case="dppro/row",
         patches=lambda: planted.replaced_draw("dppro", wrong.data_matrix),
         tables=wrong.outlier,
@@ -146,15 +137,13 @@ MUTANTS: tuple[Mutant, ...] = (
         case=PRIVATE,
         patches=lambda: [(sums, "gram_weights", wrong.mirrored)],
     ),
-    Mutant(
+    replay_mutant(
         name="eigenvectors of the Gram before its noise",
-        check="replay",
         case=PRIVATE,
         patches=lambda: planted.exact_purpose("gram"),
     ),
-    Mutant(
+    replay_mutant(
         name="top-k of exact counts",
-        check="replay",
         case="topk/frefirst/replace-one",
         patches=lambda: [(phases, "noisy_counts", wrong.exact_counts)],
     ),
@@ -170,9 +159,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case="dppro/row",
         patches=lambda: [(projected_rows, "add_gaussian", planted.float_noise)],
     ),
-    Mutant(
+    replay_mutant(
         name="rows of missing values skipped",
-        check="replay",
         case="dppro/row",
         patches=lambda: [(Encoder, "encode", planted.skipping_missing(Encoder.encode))],
         tables=wrong.missing,
@@ -182,15 +170,13 @@ MUTANTS: tuple[Mutant, ...] = (
         case=PRIVATE,
         patches=lambda: [(scales, "split_mu", wrong.whole_budget)],
     ),
-    Mutant(
+    replay_mutant(
         name="mixture started from raw class means",
-        check="replay",
         case="ron-gauss/mixture/replace-one",
         patches=lambda: planted.exact_purpose("mean"),
     ),
-    Mutant(
+    replay_mutant(
         name="order of private rows kept in synthetic ones",
-        check="replay",
         case="ron-gauss/public/replace-one",
         patches=lambda: altered_draw("ron-gauss", planted.in_private_order),
         tables=wrong.ordered,
@@ -200,9 +186,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case=PRIVATE,
         patches=planted.redrawn_until_positive,
     ),
-    Mutant(
+    replay_mutant(
         name="utility on raw data in the card",
-        check="replay",
         case="lda/replace-one",
         patches=lambda: altered_draw("lda", with_fact("error", wrong.raw_error)),
     ),
@@ -220,7 +205,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="mixture that forgets a change of class",
         case="ron-gauss/pure/mixture/replace-one",
         patches=lambda: [(class_sums, "counted_gram_sensitivity", wrong.one_class)],
-        config=wrong.own_covariance,
+        config={"covariance": "class"},  # a mixture with one Gram per class
     ),
     sensitivity_mutant(
         name="categories counted like numbers (PCA, LDA paper)",
@@ -231,7 +216,7 @@ MUTANTS: tuple[Mutant, ...] = (
         name="average row of R instead of the longest",
         case="dppro/element",
         patches=lambda: [(projected, "element_sensitivity", wrong.average)],
-        config=wrong.gaussian_family,
+        config={"family": "gaussian"},  # a matrix whose rows differ in length
     ),
     sensitivity_mutant(
         name="JL rows at the element scale (Theorem 5, t at its minimum)",
@@ -248,11 +233,10 @@ MUTANTS: tuple[Mutant, ...] = (
         name="SVT under replace-one with the budget of add-remove",
         case="topk/svt/replace-one",
         patches=lambda: [(methods, "_comparing", wrong.unhalved)],
-        config=wrong.small_epsilon,
+        config=SMALL_EPSILON,
     ),
-    Mutant(
+    replay_mutant(
         name="thresholds of SVT without noise",
-        check="replay",
         case="topk/svt/add-remove",
         patches=lambda: [(svt, "label_columns", wrong.quiet_threshold)],
     ),
@@ -261,15 +245,13 @@ MUTANTS: tuple[Mutant, ...] = (
         case="moments/replace-one",
         patches=lambda: planted.sensitivity(histograms.Histograms, wrong.one_way_histograms),
     ),
-    Mutant(
+    replay_mutant(
         name="moments: centre from exact histograms",
-        check="replay",
         case="moments/replace-one",
         patches=lambda: wrong.exact_moments("marginals"),
     ),
-    Mutant(
+    replay_mutant(
         name="moments: histograms over all classes without noise",
-        check="replay",
         case="moments/tables/replace-one",
         patches=lambda: wrong.exact_moments("one_way"),
     ),
@@ -283,9 +265,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case="moments/replace-one",
         patches=lambda: [(synthesizer, "bounded_block", wrong.longest_row)],
     ),
-    Mutant(
+    replay_mutant(
         name="moments: clip radius from exact lengths",
-        check="replay",
         case="moments/add-remove",
         patches=lambda: wrong.exact_moments("radius"),
     ),
@@ -304,15 +285,13 @@ MUTANTS: tuple[Mutant, ...] = (
         case="moments/tables/replace-one",
         patches=lambda: [(chosen, "score_range", wrong.half_range)],
     ),
-    Mutant(
+    replay_mutant(
         name="moments: candidates are tables that hold many rows",
-        check="replay",
         case="moments/tables/add-remove",
         patches=lambda: [(chosen, "choose", wrong.crowded_tables)],
     ),
-    Mutant(
+    replay_mutant(
         name="moments: one table without noise",
-        check="replay",
         case="moments/tables/replace-one",
         patches=lambda: [(chosen, "measure", wrong.first_table_exact)],
     ),
@@ -321,9 +300,8 @@ MUTANTS: tuple[Mutant, ...] = (
         case="moments/tables/add-remove",
         patches=lambda: [(chosen, "split_mu", wrong.whole_budget)],
     ),
-    Mutant(
+    replay_mutant(
         name="noise whose width follows the exact sums",
-        check="replay",
         case="lda/replace-one",
         patches=lambda: planted.scale_from_rows(box_release, "add_gaussian"),
     ),
@@ -336,13 +314,13 @@ MUTANTS: tuple[Mutant, ...] = (
         name="k Gumbel rounds at the price of one",
         case="topk/gumbel-gaussian/add-remove",
         patches=lambda: [(methods, "gumbel_epsilon0", wrong.first_round)],
-        config=wrong.two_columns,
+        config={"k": 2},  # two rounds, where one would hide a missing factor k
     ),
     sensitivity_mutant(
         name="SVT whose every acceptance takes the whole share",
         case="topk/svt-two/add-remove",
         patches=lambda: [(methods, "sparse", wrong.whole_share)],
-        config=wrong.small_epsilon,
+        config=SMALL_EPSILON,
     ),
     sensitivity_mutant(
         name="a change of category counted as one cell",

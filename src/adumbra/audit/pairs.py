@@ -78,6 +78,13 @@ def added(schema: Schema, rows: int, row: Array) -> Tables:
     return table_of(schema, base), table_of(schema, np.concatenate([base, row[None]]))
 
 
+def changed(schema: Schema, rows: int, first: Array, second: Array) -> Tables:
+    """A middle table in which the first row becomes the second, or which the first one joins."""
+    if schema.neighbours is ADD:
+        return added(schema, rows, first)
+    return replaced(schema, rows, first, second)
+
+
 def heaps(schema: Schema, rows: int) -> Tables:
     """As many rows in each of eight bins, and one that goes from the first to the last, with its class.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adumbra.audit.mutant import Mutant, sensitivity_mutant
+from adumbra.audit.mutant import Mutant, replay_mutant, sensitivity_mutant
 from adumbra.audit.pairs import ADD, REPLACE, Tables, corners, labelled, numbers
 from adumbra.audit.person_cases import IDS, MOST
 from adumbra.audit.planted import Patch, altered_draw, with_fact
@@ -208,9 +208,8 @@ PERSON_MUTANTS: tuple[Mutant, ...] = (
         case="topk/em/replace-person",
         patches=lambda: [(methods, "score_range", lambda _reach: 2)],
     ),
-    Mutant(
+    replay_mutant(
         name="the number of used rows of all persons released exactly",
-        check="replay",
         case="moments/replace-person",
         patches=lambda: altered_draw("moments", with_fact("used", rows_read)),
         tables=lambda: (_table(_others()[:-1]), _table(_others()[: -2 * MOST])),

@@ -4,8 +4,8 @@
 from dataclasses import replace
 from typing import Any
 
-from adumbra.audit import planted, wrong
-from adumbra.audit.mutant import Mutant, sensitivity_mutant
+from adumbra.audit import planted
+from adumbra.audit.mutant import SMALL_EPSILON, Mutant, replay_mutant, sensitivity_mutant
 from adumbra.audit.planted import Patch, altered_draw, with_fact
 from adumbra.mechanisms import box_release
 from adumbra.mechanisms.moments import release as synthesizer
@@ -81,23 +81,22 @@ REASSURING: tuple[Mutant, ...] = (
         check="steps",
         case="topk/svt/replace-one",
         patches=lambda: [(methods, "comparing", unseen_comparisons)],
-        config=wrong.small_epsilon,
+        config=SMALL_EPSILON,
     ),
     Mutant(
         name="comparisons of fifty times the budget that is described",
         check="steps",
         case="topk/svt/add-remove",
         patches=lambda: [(methods, "comparing", described_otherwise)],
-        config=wrong.small_epsilon,
+        config=SMALL_EPSILON,
     ),
     sensitivity_mutant(
         name="moments: a third of the noise in one branch of the noisy radius",
         case="moments/replace-one",
         patches=narrow_where_wide,
     ),
-    Mutant(
+    replay_mutant(
         name="a fact that says whether some cell is one half",
-        check="replay",
         case="ron-gauss/private/replace-one",
         patches=lambda: altered_draw("ron-gauss", with_fact("half", some_half)),
     ),

@@ -20,7 +20,7 @@ from adumbra.mechanisms.ron_gauss import scales, sums
 from adumbra.mechanisms.topk import counting, methods
 from adumbra.mechanisms.topk.config import Step
 from adumbra.mechanisms.topk.svt import label_columns, sparse
-from adumbra.numerics import ROW_BITS, Array, coarsen
+from adumbra.numerics import ROW_BITS, Array, Lattice, coarsen
 from adumbra.privacy import grant as grants
 from adumbra.privacy.conversion import gumbel_epsilon0, split_mu
 from adumbra.relations import Neighbours
@@ -136,6 +136,10 @@ def left_matrix(draft: Any, _source: Any, config: Any, grant: Any) -> Any:
     return replace(draft, arrays={**draft.arrays, "projection": matrix.to_float()})
 
 
+def without_noise(exact: Lattice, *_: object) -> Array:
+    return exact.to_float()
+
+
 def whole_budget(mu: float, shares: Any) -> tuple[float, ...]:
     return tuple(mu for _ in split_mu(mu, shares))
 
@@ -172,33 +176,13 @@ def lemma_4() -> list[Patch]:
     ]
 
 
-def own_covariance(config: Any) -> Any:
-    """A mixture with one Gram per class."""
-    return replace(config, covariance="class")
-
-
-def gaussian_family(config: Any) -> Any:
-    """A matrix whose rows differ in length."""
-    return replace(config, family="gaussian")
-
-
 def unhalved(run: Any) -> Fraction:
     return Fraction(run.budget[Step.SELECT])
-
-
-def small_epsilon(config: Any) -> Any:
-    """Where a large epsilon hides a bug: below the least noise of a comparison, or in rare events."""
-    return replace(config, epsilon=1.0)
 
 
 def one_for_all() -> Tables:
     """One item against all others: every comparison leans one way, and no length moves."""
     return item_table([[0]]), item_table([list(range(1, 40))])
-
-
-def two_columns(config: Any) -> Any:
-    """Two rounds, where one would hide a missing factor k."""
-    return replace(config, k=2)
 
 
 def one_round(run: Any, exact: Any, rounds: int) -> Any:
