@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from adumbra.data.opening import open_source
 from adumbra.data.person_ids import Words
-from adumbra.data.persons import PersonSource
+from adumbra.data.persons import PersonSource, run_starts
 from adumbra.errors import InvalidInput
 from adumbra.numerics import Ints
 from adumbra.schema.schema import Column, Kind, Schema
@@ -96,7 +96,5 @@ def _counted(parts: list[tuple[Words, Ints]]) -> tuple[Words, Ints]:
         return words, counts
     order = np.lexsort((words[:, 0], words[:, 1]))
     words = words[order]
-    is_first = np.ones(len(words), np.bool_)
-    is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
-    starts = np.flatnonzero(is_first)
+    starts = run_starts(words)
     return words[starts], np.add.reduceat(counts[order], starts)

@@ -157,12 +157,16 @@ def keep_rows(rows: PersonRows, most: int, secret: np.uint64 | None = None) -> B
         return BoundedPersons(rows, most)
     keys = [rows.marks, rows.words[:, 0], rows.words[:, 1]]
     order = np.lexsort(keys if secret is None else [*keys, _shelves(rows.words, secret)])
-    words = rows.words[order]
-    is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
-    starts = np.flatnonzero(is_first)
+    starts = run_starts(rows.words[order])
     ranks = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
     return BoundedPersons(rows.take(order[ranks < most]), most)
+
+
+def run_starts(words: Words) -> Ints:
+    """Where the rows of each person begin, of rows in the order of their ids."""
+    is_first = np.ones(len(words), np.bool_)
+    is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
+    return np.flatnonzero(is_first)
 
 
 def weigh_rows(bounded: BoundedPersons, bits: int) -> Ints:
@@ -173,9 +177,7 @@ def weigh_rows(bounded: BoundedPersons, bits: int) -> Ints:
     marks: powers of two, `most` units in all. Whoever has too few rows for that gives each a whole one.
     """
     words = bounded.rows.words
-    is_first = np.ones(len(words), np.bool_)
-    is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
-    starts = np.flatnonzero(is_first)
+    starts = run_starts(words)
     counts = np.diff(np.append(starts, len(words)))
     level = sum(((counts << step) <= bounded.most for step in range(1, bits + 1)), np.zeros_like(counts))
     more = np.where(level < bits, (bounded.most >> level) - counts, 0)  # rows at twice the weight

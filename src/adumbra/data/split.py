@@ -121,21 +121,13 @@ class CsvRange(FileRange):
         return csv_pieces(held.paths, self.schema, self.schema.names, start - held.offset, self.byte)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreRange(PieceSource):
+@dataclass(frozen=True, slots=True)
+class StoreRange(FileRange):
     """A range of Parquet files in an object store; whoever reads it opens that with its own settings."""
 
-    schema: Schema
     address: str = field(repr=False)
     files: tuple[str, ...]
     types: pa.Schema = field(repr=False)  # of all files
-    offset: int = field(repr=False)  # the first row of the first file
-    start: int = field(repr=False)
-    stop: int = field(repr=False)
-
-    def public_rows(self) -> int | None:
-        """Nobody asks a range."""
-        return None
 
     def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:
         """The declared columns from global row `start` on."""
@@ -143,14 +135,7 @@ class StoreRange(PieceSource):
 
         if not self.files:
             return iter(())
-        return pieces_from(self._opened(), list(self.schema.names), rows, start - self.offset)
-
-    def _blocks(
-        self, rows: int, start: int, stop: int | None
-    ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Blocks of the whole range, numbered as in the whole table."""
-        require_whole(start, stop)
-        return rechunk(self.pieces(rows, self.start), rows, self.start, self.stop - self.start)
+        return pieces_from(self._opened(), list(self.schema.names), rows, start - self.rows.offset)
 
     def pin(self) -> str:
         """Of the files of this range, as the store tells them."""
@@ -227,7 +212,7 @@ def split(source: Source, rows: int, count: int, shares: int) -> Split:
         return Split(tuple(texts), _spans([one.rows for one in texts]))
     if getattr(source, "address", ""):
         stored = list(_store_ranges(cast("DatasetSource", source), rows, count, shares))
-        return Split(tuple(stored), tuple((one.start, one.stop) for one in stored))
+        return Split(tuple(stored), _spans([one.rows for one in stored]))
     raise Unsupported(f"engine=dask: {_what(source)} cannot be divided among workers; {WORKS}")
 
 
@@ -292,15 +277,8 @@ def _store_ranges(source: "DatasetSource", rows: int, count: int, shares: int) -
     for start, stop, first, last, offset in _spread(
         row_groups(data), schema.max_rows, rows, count, shares
     ):
-        yield StoreRange(
-            schema=schema,
-            address=source.address,
-            files=tuple(data.files[first:last]),
-            types=data.schema,
-            offset=offset,
-            start=start,
-            stop=stop,
-        )
+        held = RowRange(paths=(), offset=offset, start=start, stop=stop)  # no local file
+        yield StoreRange(schema, held, source.address, tuple(data.files[first:last]), data.schema)
 
 
 def _csv_ranges(source: CsvSource, rows: int, count: int, shares: int) -> Iterator[CsvRange]:

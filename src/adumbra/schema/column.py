@@ -304,13 +304,8 @@ class Column(Declaration):
         for name in ("lower", "upper", "missing"):
             object.__setattr__(self, name, _held(getattr(self, name)))
         object.__setattr__(self, "atoms", tuple(sorted(map(_held, self.atoms))))
-        for name in (
-            "levels",
-            "level_names",
-            "limits",
-            "fill",
-            "newer_field",
-        ):  # each of what stands before it
+        # each of what stands before it
+        for name in ("levels", "level_names", "limits", "fill", "newer_field"):
             object.__setattr__(self, name, getattr(self, f"_{name}")())
 
     def _instant(self, value: Any) -> Any:  # noqa: ANN401  (what is no date is refused by `faults`)
