@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from adumbra.cli.release_views import clean
+from adumbra.errors import visible
 from adumbra.report.page import render
 from support.page import Page
 from support.release import FULL, example_card
@@ -123,5 +123,5 @@ def test_the_comparison_would_notice(monkeypatch):
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_terminals_get_letters_only(payload):
-    assert clean(payload).isprintable()
-    assert "\x1b" not in clean(payload)
+    assert visible(payload).isprintable()
+    assert "\x1b" not in visible(payload)

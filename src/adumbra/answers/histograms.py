@@ -5,8 +5,9 @@ label, and differences between classes. What one-way histograms do not hold is r
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from adumbra.answers.intervals import (
 from adumbra.answers.rows import CellRow
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.numerics import Array
+
+T = TypeVar("T")
 
 NOT_TOGETHER = "this release does not hold these columns together in a form that has an interval"
 LABEL_REMEDY = "an `answers` release of the table holds two columns at a time"
@@ -80,9 +83,7 @@ class HistogramAnswers:
 
     def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
         """The share of rows that meet `where`, among those that meet `given`."""
-        require(bool(where), "share: no condition; give one, such as 'region=north'")
-        found = self._cells(where, given)
-        words = f"share of rows with {said(where)}" + (f", given {said(given)}" if given else "")
+        words, found = share_words(where, given), self._cells(where, given)
         return of_ratio(
             found.row, found.weights, found.among, self._question(asked, words, (0.0, 1.0), found.column)
         )
@@ -142,10 +143,7 @@ class HistogramAnswers:
         require(name != by, f"compare {shown(name)} by itself: name another column")
         self._by_class(cells)
         classes = self._class_names()
-        base = classes[0] if reference is None else reference
-        if base not in classes:
-            known = suggestion(base, list(classes))
-            raise InvalidInput(f"reference={shown(base)}: no class; {known}")
+        base = reference_in(classes, reference, "class")
         kinds: dict[str, Marked] = {f"mean of {name}": cells.values()} if cells.low is not None else {}
         for level in cells.levels:
             kinds[f"share of {name}={level}"] = cells.mark((Clause(name, "=", level),))
@@ -179,10 +177,7 @@ class HistogramAnswers:
 
     def column(self, name: str) -> ColumnCells:
         """The cells of a column, by its name."""
-        if name not in self.columns:
-            known = suggestion(name, list(self.columns))
-            raise InvalidInput(f"column {shown(name)}: is not in this release; {known}")
-        return self.columns[name]
+        return named_in(self.columns, name)
 
     def _question(
         self, asked: Asked, words: str, within: tuple[float, float], cells: ColumnCells | None = None
@@ -325,3 +320,26 @@ def _of(name: str | None, conditions: Conditions) -> Conditions:
 def said(conditions: Conditions) -> str:
     """Conditions as they were asked."""
     return " and ".join(map(str, conditions))
+
+
+def share_words(where: Conditions, given: Conditions) -> str:
+    """What a share is of; refused without a condition."""
+    require(bool(where), "share: no condition; give one, such as 'region=north'")
+    return f"share of rows with {said(where)}" + (f", given {said(given)}" if given else "")
+
+
+def named_in(known: Mapping[str, T], name: str) -> T:
+    """What a release holds of a column, by its name."""
+    if name not in known:
+        remedy = suggestion(name, list(known))
+        raise InvalidInput(f"column {shown(name)}: is not in this release; {remedy}")
+    return known[name]
+
+
+def reference_in(levels: Sequence[str], reference: str | None, what: str) -> str:
+    """What the others are compared with: the first, or the one that is named."""
+    base = levels[0] if reference is None else reference
+    if base not in levels:
+        remedy = suggestion(base, list(levels))
+        raise InvalidInput(f"reference={shown(base)}: no {what}; {remedy}")
+    return base

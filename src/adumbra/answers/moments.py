@@ -14,7 +14,7 @@ import numpy as np
 from adumbra.answers.columns import MISSING, TRUTHS
 from adumbra.answers.conditions import IS_MISSING, Clause, Conditions, shown, suggestion
 from adumbra.answers.estimate import Asked, Estimate, hidden
-from adumbra.answers.histograms import said
+from adumbra.answers.histograms import named_in, reference_in, said, share_words
 from adumbra.answers.intervals import Question, plain, reported
 from adumbra.answers.reported import REPORTED
 from adumbra.answers.spreads import correlation_law, spread_law
@@ -84,8 +84,7 @@ class MomentAnswers:
 
     def share(self, where: Conditions, given: Conditions, asked: Asked) -> Estimate:
         """The share of rows that meet `where` (one or two columns), among those that meet `given`."""
-        require(bool(where), "share: no condition; give one, such as 'region=north'")
-        words = f"share of rows with {said(where)}" + (f", given {said(given)}" if given else "")
+        words = share_words(where, given)
         marks = self._marks((*where, *given))
         if given and len(marks) == 1:
             raise Unsupported(f"{shown(said(given))}: names the same column; leave `given` out")
@@ -180,10 +179,7 @@ class MomentAnswers:
         term, classes = self.term(name), self.term(by)
         require(name != by, f"compare {shown(name)} by itself: name another column")
         require(not classes.is_number, f"by={shown(by)}: holds numbers; name a category or the label")
-        base = classes.levels[0] if reference is None else reference
-        if base not in classes.levels:
-            known = suggestion(base, list(classes.levels))
-            raise InvalidInput(f"reference={shown(base)}: no level; {known}")
+        base = reference_in(classes.levels, reference, "level")
         kinds = {f"mean of {name}": self.column_of(term)} if term.is_number else {}
         for level, place in zip(term.levels, term.places, strict=False):  # a number has no levels
             kinds[f"share of {name}={level}"] = self.unit(place)
@@ -256,10 +252,7 @@ class MomentAnswers:
 
     def term(self, name: str) -> Term:
         """A column, by its name."""
-        if name not in self.terms:
-            known = suggestion(name, list(self.terms))
-            raise InvalidInput(f"column {shown(name)}: is not in this release; {known}")
-        return self.terms[name]
+        return named_in(self.terms, name)
 
     def _refuse(self, what: str, name: str) -> NoReturn:
         self.term(name)

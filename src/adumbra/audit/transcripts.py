@@ -21,7 +21,6 @@ import numpy as np
 from adumbra.errors import VerificationFailed
 from adumbra.mechanisms.topk import joint, svt
 from adumbra.mechanisms.topk.config import Step
-from adumbra.mechanisms.topk.joint import JointLattice
 from adumbra.mechanisms.topk.svt import FINEST, Schedule, drawing
 from adumbra.numerics import Array, Ints, Lattice
 from adumbra.privacy import selection
@@ -39,12 +38,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class Comparison(svt.Asked):
     """What `label_columns` was called with."""
-
-    halves: Ints
-    threshold: int
-    schedule: Schedule
 
     def law(self) -> dict[Outcome, float]:
         """The chance of every transcript."""
@@ -57,12 +52,8 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Joint:
+class Joint(joint.Asked):
     """What `joint_sequence` was called with."""
-
-    counts: Ints
-    k: int
-    public: JointLattice
 
     def law(self) -> dict[Outcome, float]:
         """The chance of every sequence."""

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adumbra.cli.options import AsJson, print_json
-from adumbra.cli.release_views import Folder, clean
+from adumbra.cli.release_views import Folder
+from adumbra.errors import visible
 
 if TYPE_CHECKING:
     from adumbra.answers.estimate import Estimate
@@ -45,9 +46,9 @@ def ask(
         print_json(facts.get("", facts))
         return
     for name, one in named.items():
-        typer.echo(clean(f"{name}: {one}" if name else one))
+        typer.echo(visible(f"{name}: {one}" if name else one))
     for line in _small_print(list(named.values())):
-        typer.echo(clean(f"  {line}"))
+        typer.echo(visible(f"  {line}"))
 
 
 def _small_print(answers: "list[Estimate]") -> list[str]:

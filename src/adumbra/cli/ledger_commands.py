@@ -15,8 +15,7 @@ from adumbra.cli.key_commands import (
     Unsigned,
 )
 from adumbra.cli.options import AsJson, Force, open_signing_key, print_json, require_new_file, say
-from adumbra.cli.release_views import clean
-from adumbra.errors import InvalidInput
+from adumbra.errors import InvalidInput, visible
 from adumbra.relations import Unit
 
 if TYPE_CHECKING:
@@ -305,10 +304,10 @@ def _print(statement: "Statement") -> None:
     for entry in statement.entries:
         charged = f"{entry.id}  {entry.day}  {entry.state:<10}  charged epsilon={entry.epsilon!r}"
         typer.echo(
-            f"  {charged}  {entry.population}  {clean(entry.method) or 'a release'}: {entry.guarantee}"
+            f"  {charged}  {entry.population}  {visible(entry.method) or 'a release'}: {entry.guarantee}"
         )
         if entry.target:
-            typer.echo(f"      in {clean(entry.target)}")
+            typer.echo(f"      in {visible(entry.target)}")
     if statement.entries and statement.population.delta:
         at = f"delta={statement.population.delta!r}"
         typer.echo(

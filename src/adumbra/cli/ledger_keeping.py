@@ -7,7 +7,7 @@ import typer
 
 from adumbra.cli.ledger_commands import Location, opened, read_card
 from adumbra.cli.options import AsJson, say
-from adumbra.cli.release_views import clean as plain
+from adumbra.errors import visible
 
 Kept = Annotated[
     Path | None, typer.Option("--head", help="Where to write the head. Default: beside the backup.")
@@ -77,7 +77,7 @@ def clean(
         for leftover in found if remove else ():
             remove_one(leftover)
     done = "removed" if remove else "can go"
-    lines = [f"{done}: {plain(each.path)}, {each.why}" for each in found] or ["nothing was left here"]
+    lines = [f"{done}: {visible(each.path)}, {each.why}" for each in found] or ["nothing was left here"]
     if found and not remove:
         lines.append("nothing was removed; --remove deletes these")
     facts = [{"path": str(each.path), "why": each.why} for each in found]

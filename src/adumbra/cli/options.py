@@ -268,13 +268,11 @@ class Unread:
 
     def words(self) -> str:
         """How many columns stay out, and the first of them by name."""
-        from adumbra.cli.release_views import clean
-
         columns = "1 column" if self.count == 1 else f"{self.count} columns"
         verb = "is not declared and stays" if self.count == 1 else "are not declared and stay"
         if self.names is None:
             return f"{columns} of the data {verb} out"
-        listed = ", ".join(clean(name)[:LONGEST_NAME] for name in self.names[:SHOWN_NAMES])
+        listed = ", ".join(visible(name)[:LONGEST_NAME] for name in self.names[:SHOWN_NAMES])
         more = f" and {self.count - SHOWN_NAMES} more" if self.count > SHOWN_NAMES else ""
         return f"{columns} of the data {verb} out: {listed}{more}"
 

@@ -41,16 +41,16 @@ def inspect(folder: Folder, json: AsJson = False) -> None:
 
     card = checked.card
     console = Console(highlight=False)
-    console.print(Text(clean(card["about"]["title"]), style="bold"))
+    console.print(Text(visible(card["about"]["title"]), style="bold"))
     console.print(_facts(card))
     console.print(_noise(card))
     for name, value in in_order(card["accuracy"]).items():
-        print_hanging(console, clean(f"expected {expected_words(name)}: {_short(value)}"), "  ")
-    console.print(Text(clean(card["guarantee"]["attacker"]["sentence"])))
+        print_hanging(console, visible(f"expected {expected_words(name)}: {_short(value)}"), "  ")
+    console.print(Text(visible(card["guarantee"]["attacker"]["sentence"])))
     for note in card["notes"]:
-        print_hanging(console, clean(note), "  ")
+        print_hanging(console, visible(note), "  ")
     for limit in card["limits"]:
-        print_hanging(console, clean(limit), "- ", "dim")
+        print_hanging(console, visible(limit), "- ", "dim")
     if "card.html" in card["files"]:
         typer.echo(f"page      {folder / 'card.html'}")
     typer.echo(signature_line(checked))
@@ -108,10 +108,10 @@ def verify(  # noqa: PLR0913, PLR0917 - one argument per flag
         typer.echo(
             f"verified  {folder}: {checked.files} files, {checked.size:,} bytes, every byte covered"
         )
-        typer.echo(f"promise   {clean(checked.card['guarantee']['sentence'])}")
+        typer.echo(f"promise   {visible(checked.card['guarantee']['sentence'])}")
         typer.echo(signature_line(checked))
         if standing is not None:
-            typer.echo(f"log       {clean(standing.sentence())}")
+            typer.echo(f"log       {visible(standing.sentence())}")
         compared = "as the publisher names it" if digest else "compare it with what the publisher names"
         typer.echo(f"digest    {checked.digest}  ({compared})")
 
@@ -121,11 +121,6 @@ def _signature(checked: "Verified") -> dict[str, object] | None:
     from dataclasses import asdict
 
     return None if checked.signature is None else asdict(checked.signature)
-
-
-def clean(text: object) -> str:
-    """Text that cannot steer a terminal: control and invisible characters are shown escaped."""
-    return visible(text)
 
 
 def _facts(card: dict[str, Any]) -> "Table":
@@ -170,7 +165,7 @@ def _table(titles: list[str], rows: Sequence[tuple[object, ...]]) -> "Table":
 
     table = Table(*titles, box=None, show_header=bool(titles), padding=(0, 3, 0, 0))
     for row in rows:
-        table.add_row(*(Text(clean(_short(cell))) for cell in row))
+        table.add_row(*(Text(visible(_short(cell))) for cell in row))
     return table
 
 
