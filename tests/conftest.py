@@ -38,6 +38,9 @@ if "TMPDIR" not in os.environ and memory_has_room():
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # read when the library is loaded: nothing has loaded it yet
 
+# As the command line does: imports and small releases make no garbage worth a search every 700 objects.
+gc.set_threshold(50_000)
+
 # No test is timed: on a busy machine an example may take any time.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
