@@ -14,7 +14,7 @@ from adumbra.schema.fields import NEW, PERSON, Faults, Table, find_lines
 from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Derived, Rule
 from adumbra.schema.schema import FIRST_FORMAT, FORMAT, Column, ItemSpec, Pattern, Schema
-from adumbra.schema.table import MAX_ROWS, PersonSpec, TableDeclaration
+from adumbra.schema.table import MAX_ROWS, PersonSpec, TableDeclaration, of_table
 from adumbra.schema.witness import row_faults
 
 MOST_COLUMNS = 100_000
@@ -76,19 +76,11 @@ def parse_schema(text: str, filename: str) -> Schema:
         columns=tuple(columns),
         patterns=tuple(patterns),
         items=items,
-        unit=declared.unit,
-        neighbours=declared.neighbours,
-        label=declared.label,
-        rows=declared.rows,
-        max_rows=declared.max_rows,
         declared_by=declared_by,
         constraints=tuple(orders),
-        header=declared.header,
-        delimiter=declared.delimiter,
-        encoding=declared.encoding,
         rules=tuple(rules),
         derived=tuple(derived),
-        person=declared.person,
+        **of_table(declared),
     )
 
 

@@ -21,7 +21,7 @@ from adumbra.schema.column import OWN_CATEGORY, Column, Kind
 from adumbra.schema.item_ids import listed_ids, read_ids
 from adumbra.schema.orders import Order, order_faults
 from adumbra.schema.row_rules import Bound, Derived, Rule, bind
-from adumbra.schema.table import MAX_ROWS, PersonSpec, TableDeclaration
+from adumbra.schema.table import MAX_ROWS, PersonSpec, TableDeclaration, of_table
 from adumbra.schema.witness import Row, find_row, row_faults
 
 __all__ = [
@@ -140,17 +140,9 @@ class Schema:
         object.__setattr__(self, "names", tuple(column.name for column in self.columns))
         declared = TableDeclaration(
             names=self.names,
-            person=self.person,
             is_open=bool(self.patterns),
             has_items=self.items is not None,
-            unit=self.unit,
-            neighbours=self.neighbours,
-            label=self.label,
-            rows=self.rows,
-            max_rows=self.max_rows,
-            header=self.header,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
+            **of_table(self),
         )
         messages = [message for _, message in declared.faults()]
         if not self.patterns:  # else names are not known yet

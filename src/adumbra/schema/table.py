@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from adumbra.relations import LEGAL_PAIRS, Moves, Relation, Unit, is_legal
 from adumbra.schema.column import Fault, doubled
@@ -82,6 +83,16 @@ class PersonSpec:
             rule = "a file without a line of names has no column of ids; give it names"
             found.append(("header", f"header=false: {rule}"))
         return found
+
+
+# What a schema and the declaration of its table say alike.
+OF_CSV = ("header", "delimiter", "encoding")
+OF_TABLE = ("unit", "neighbours", "label", "rows", "max_rows", "person", *OF_CSV)
+
+
+def of_table(declared: object) -> dict[str, Any]:
+    """These fields of either, for the other."""
+    return {name: getattr(declared, name) for name in OF_TABLE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

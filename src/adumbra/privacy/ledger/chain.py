@@ -14,6 +14,7 @@ import json
 import os
 import pwd
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal
@@ -99,15 +100,8 @@ def read_head(connection: Connection) -> LedgerHead:
         kept = json.loads(text)
         enrolled = json.loads(kept["event"])
         if enrolled["kind"] == "enrol" and enrolled["operator"] == event["operator"]:
-            return LedgerHead(
-                ledger=head.ledger,
-                sequence=head.sequence,
-                hash=head.hash,
-                signature=enrolled["signature"],
-                public_key=head.public_key,
-                act={"event": now.body, "previous": before.hash},
-                enrolment=kept,
-            )
+            act = {"event": now.body, "previous": before.hash}
+            return replace(head, signature=enrolled["signature"], act=act, enrolment=kept)
     raise LedgerError("ledger: the operator of its last event is not enrolled; run `ledger verify`")
 
 
