@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adumbra.audit.checks import off_grid
+from adumbra.errors import InvalidInput
 from support import float_attack as floats
 from support.topk import full
 
@@ -23,7 +24,11 @@ def test_naive_float_noise_is_caught_and_ours_is_not(law, record_property):
 def test_off_grid_numbers_are_counted():
     assert off_grid(np.array([0.25, -3.0, 0.75]), 0.25) == 0
     assert off_grid(np.array([0.25, 0.1]), 0.25) == 1
-    assert off_grid(np.array([0.1]), 0.0) == 0  # only indices leave: there is no grid
+    assert off_grid(np.array([np.inf, 0.25]), 0.25) == 1
+    with pytest.raises(
+        InvalidInput, match="must be a power of two"
+    ):  # where indices leave there is none
+        off_grid(np.array([0.1]), 0.0)
 
 
 def test_float_sums_depend_on_order_and_ours_do_not():

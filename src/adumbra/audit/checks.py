@@ -48,6 +48,7 @@ from adumbra.numerics import Array, Lattice, figure_lower, figure_upper
 from adumbra.privacy import grant as grants
 from adumbra.privacy.noise import add_gaussian
 from adumbra.privacy.recorded_noise import fixed_grant
+from adumbra.release.artifact import off_grid
 
 ATTACK_RUNS = 200_000
 STRETCHES = (1, 1, 4, 16, 64, 1024)  # of the noise, one transcript each
@@ -156,14 +157,6 @@ def check_grid(case: Case) -> list[str]:
     values = np.column_stack([whole[name].to_numpy() for name in names])
     count = off_grid(values, grid)
     return [f"{count} of {values.size} numbers are off the grid"] if count else []
-
-
-def off_grid(values: Array, grid: float) -> int:
-    """How many released numbers are not multiples of the declared grid (0: none may be)."""
-    if grid <= 0:
-        return 0
-    steps = values / grid  # exact: the grid is a power of two
-    return int((steps != np.rint(steps)).sum())
 
 
 def check_freshness(recorded: Recorded) -> list[str]:
