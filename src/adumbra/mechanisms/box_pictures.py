@@ -32,19 +32,25 @@ def mean_bars(parts: MomentParts, published: Published) -> tuple[Bars, ...]:
     deviation = np.full(width, noise.deviation(Kind.TOTAL) * classes**0.5 / rows)
     if not noise.neighbours.rows_are_public:
         deviation = np.hypot(deviation, mean * noise.deviation(Kind.COUNT) * classes**0.5 / rows)
+    return bars_of(parts, mean, deviation)
+
+
+def bars_of(
+    parts: MomentParts, mean: Array, deviation: Array, *, means: str = MEANS, caption: str = BAR
+) -> tuple[Bars, ...]:
+    """Encoded columns with their noise: shares of levels, and means of numbers (0 in the middle)."""
+    shape, is_pure = parts.noise.statistic.shape, parts.noise.is_pure
     levels = [place for group in shape.groups for place in range(group.start, group.stop)]
     return tuple(
         Bars(
             title=title,
-            caption=BAR,
+            caption=caption,
             names=tuple(parts.encoder.names[place] for place in places[:SHOWN]),
             values=tuple(float(mean[place]) + middle for place in places[:SHOWN]),
-            reaches=tuple(
-                reach_of(float(deviation[place]), is_pure=noise.is_pure) for place in places[:SHOWN]
-            ),
+            reaches=tuple(reach_of(float(deviation[at]), is_pure=is_pure) for at in places[:SHOWN]),
             are_shares=True,
         )
-        for title, places, middle in ((SHARES, levels, 0.0), (MEANS, list(shape.numeric), 0.5))
+        for title, places, middle in ((SHARES, levels, 0.0), (means, list(shape.numeric), 0.5))
         if places
     )
 

@@ -25,7 +25,7 @@ from adumbra.engine.local import Engine
 from adumbra.mechanisms.answers.config import AnswersConfig
 from adumbra.mechanisms.answers.plan import Parts, counting_noise
 from adumbra.mechanisms.base import Draft, Published, Settled
-from adumbra.mechanisms.box_pictures import moment_pictures
+from adumbra.mechanisms.box_pictures import bars_of, moment_pictures
 from adumbra.mechanisms.box_release import MomentParts, NoisyMoments, draw_moments
 from adumbra.mechanisms.moments.plan import MARGINALS
 from adumbra.mechanisms.moments.release import noisy
@@ -33,12 +33,11 @@ from adumbra.mechanisms.sizes import HELD
 from adumbra.numerics import Array
 from adumbra.postprocess.capped import CELLS, Cap, choose_caps, shares_beyond
 from adumbra.postprocess.moments.design import BINS, NUMBER_CELLS, NUMBERS, Feature
-from adumbra.postprocess.pictures import Bars, Pictures, reach_of
+from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy.grant import Grant
 from adumbra.statistics.histograms import CellRows, cell_rows, cut
 
-SHOWN = 16  # bars of a picture
-SHARES, MEANS = "Shares of rows", "Means, in parts of the range between the caps"
+MEANS = "Means, in parts of the range between the caps"
 BAR = (
     "A bar with its ± is an interval: it covers the value of the table (numbers within caps) in 95 "
     'of 100 releases that could have been made. Ask for more: adumbra ask FOLDER "mean COLUMN".'
@@ -131,28 +130,11 @@ def summary(parts: Parts, caps: Sequence[Cap], beyond: Sequence[float], sums: No
 def pictures(settled: Settled[AnswersConfig, Parts], published: Published) -> Pictures:
     """Means and shares with error bars, correlations and spectrum: all from the released sums."""
     parts = settled.parts
-    encoder, shape = parts.encoder(()), parts.noise.statistic.shape
-    heat, spectrum = moment_pictures(MomentParts(encoder=encoder, noise=parts.noise), published)
+    shown = MomentParts(encoder=parts.encoder(()), noise=parts.noise)
+    heat, spectrum = moment_pictures(shown, published)
     sums, rows = (np.asarray(published.arrays[name], np.float64) for name in ("noisy_sums", "rows"))
     value, deviation = means_of(parts, sums, float(rows[0]))
-    reach = [reach_of(float(one), is_pure=parts.noise.is_pure) for one in deviation]
-    levels = [place for group in shape.groups for place in range(group.start, group.stop)]
-    kinds = (
-        (SHARES, levels, 0.0),
-        (MEANS, list(shape.numeric), 0.5),  # an encoded number is 0 in the middle of its caps
-    )
-    bars = tuple(
-        Bars(
-            title=title,
-            caption=BAR,
-            names=tuple(encoder.names[place] for place in places[:SHOWN]),
-            values=tuple(float(value[place]) + middle for place in places[:SHOWN]),
-            reaches=tuple(reach[place] for place in places[:SHOWN]),
-            are_shares=True,
-        )
-        for title, places, middle in kinds
-        if places
-    )
+    bars = bars_of(shown, value, deviation, means=MEANS, caption=BAR)
     return Pictures(bars=bars, heat=heat, spectrum=spectrum)
 
 
