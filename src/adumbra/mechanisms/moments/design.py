@@ -39,10 +39,7 @@ BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: few
 LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
 NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns: few can share a shape
 NOISY_SHARES = (0.7, 0.8)  # the same where pairs are noise: without and with a class
-POOLED_SHARES = (
-    0.35,
-    0.65,
-)  # of these, for histograms over all classes; the second where pairs are noise
+POOLED_SHARES = (0.35, 0.65)  # of these, over all classes; the second where pairs are noise
 RADIUS_SHARE = 0.02
 COARSE_CELLS = 16  # of a number that is cut into bins, instead of FINE_CELLS, ...
 LOUD_CELLS = 0.05  # ... where noise alone would make these wrong by more than this (total variation) ...

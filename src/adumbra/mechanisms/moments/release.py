@@ -201,8 +201,8 @@ def read_first(
     columns, finer = len(parts.design.columns), len(parts.design.finer)
     more, released[columns : columns + finer] = released[columns : columns + finer], []
     marginals = read_marginals(parts.design, Noisy(released, sigma), noise, settled.schema.rows)
-    marginals = with_finer(parts.design, marginals, Noisy(more, sigma))
-    return marginals, read_centre(parts.design, marginals)
+    centre = read_centre(parts.design, marginals)
+    return with_finer(parts.design, marginals, Noisy(more, sigma)), centre
 
 
 def model_of(settled: Settled[MomentsConfig, Parts], arrays: dict[str, Array]) -> MomentsModel:

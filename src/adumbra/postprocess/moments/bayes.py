@@ -19,25 +19,16 @@ Flags = npt.NDArray[np.bool_]
 _POWERS = (0.0, 0.5, 1.0, 1.5)  # of the expected count: how differences grow with it
 _STRENGTHS = np.exp(np.arange(-8.0, 9.0))  # mean signal over mean noise, both as variances
 _FLOOR = 1e-9
-_SHAPES = (
-    0.02,
-    0.05,
-    0.1,
-    0.2,
-    0.4,
-    0.8,
-    1.6,
-    3.2,
-    6.4,
-    25.0,
-    100.0,
-)  # of the law of a histogram's counts
+_SHAPES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 25.0, 100.0)  # of the law of counts
 _FALLS = (-4.0, 0.0, 4.0, 16.0)  # of a number's density over its range, as powers of e
 _ENDS = np.linspace(-6.0, 6.0, 49)  # of the pieces of its integral, in standard deviations of the noise
 _REACHES = (3.0, 12.0, 48.0)  # cells along which neighbours are alike
 _SMOOTH_POWERS = (1.0, 2.0)  # of the expected count, where they are
 _FAR = 1e9  # cells away from everything
 _ROUNDS = 30  # of expectation and maximisation
+_NEAR = 4.0  # cells whose neighbours crowd, or are empty, alike ...
+_ANYWHERE = 2.0  # ... as if so many more were like those anywhere
+_FARTHEST_BELOW = -30.0  # standard deviations: a count so far below none is one that is empty
 _POINT = 1e-9  # of the range of a number: a narrower cell is one value
 _TINY = 1e-280
 
@@ -134,6 +125,33 @@ def _apart(seen: Array, even: float, spread: float) -> tuple[float, Array]:
         if (likely := float(np.log(whole).sum())) > best:
             best, found = likely, (weight * middle).sum(axis=1) / whole
     return best - below, found
+
+
+def crowded_counts(noisy: Array, sigma: float, total: float) -> Array:
+    """The posterior mean of counts, in order, that crowd on some cells and leave whole stretches empty.
+
+    A cell has none, or as many as an exponential law gives; how often each mean of it occurs is found by
+    expectation and maximisation among its neighbours. Cells that hold rows take what the total lacks.
+    """
+    from scipy.special import log_ndtr  # noqa: PLC0415 - slow to import, and no plan needs it
+
+    seen = (noisy - (float(noisy.sum()) - total) / len(noisy)) / sigma
+    means = 2.0 ** np.arange(1.0, math.log2(max(float(seen.max()), 2.0)) + 2.0)
+    at = np.maximum(seen[:, None] - 1.0 / means, _FARTHEST_BELOW)
+    bends = log_ndtr(at) + 0.5 * (at**2 + math.log(2.0 * math.pi))
+    logs = np.pad(bends - np.log(means), ((0, 0), (1, 0)))
+    middle = np.pad(np.maximum(at + np.exp(-bends), 0.0), ((0, 0), (1, 0)))
+    likely = np.exp(logs - logs.max(axis=1, keepdims=True))
+    cells = np.arange(len(seen)) / _NEAR
+    near = np.exp(-0.5 * np.subtract.outer(cells, cells) ** 2)
+    parts = likely / likely.sum(axis=1, keepdims=True)
+    for _ in range(_ROUNDS):
+        anywhere = parts.sum(axis=0) + 1.0 / len(logs[0])
+        parts = likely * (near @ parts + _ANYWHERE * anywhere / anywhere.sum())
+        parts /= parts.sum(axis=1, keepdims=True)
+    held = sigma * (parts * middle).sum(axis=1)
+    loose = held / (held + sigma)
+    return np.asarray(held + loose * max((total - float(held.sum())) / float(loose.sum()), -sigma))
 
 
 def stands_alone(widths: Array) -> Flags:

@@ -161,13 +161,7 @@ def _flag(column: Column, index: int) -> Feature:
     """Whether a number is missing, as a column of its own."""
     name = f"{column.name} is missing"
     return Feature(
-        name=name,
-        index=index,
-        cells=2,
-        edges=None,
-        is_levels=False,
-        missing=column.fill,
-        is_flag=True,
+        name=name, index=index, cells=2, edges=None, is_levels=False, missing=column.fill, is_flag=True
     )
 
 

@@ -21,6 +21,7 @@ from adumbra.postprocess.marginals import (
 )
 from adumbra.postprocess.moments.bayes import (
     counts_posterior,
+    crowded_counts,
     evidence,
     ordered_signal,
     signal,
@@ -50,12 +51,9 @@ class Marginals:
     pooled_sigma: float  # the same of a category over all classes
     counts: tuple[Array, ...] = field(repr=False)  # noisy ones: of each column, then of the classes
     class_shares: Array = field(repr=False)
-    laws: tuple[Array, ...] = field(
-        repr=False
-    )  # number: cells; category: classes x cells, rows are laws
-    finer: Mapping[int, Array] = field(
-        default_factory=dict, repr=False
-    )  # laws over finer cells, by place
+    # Of a number: cells; of a category: classes x cells, rows are laws. Then over finer cells, by place
+    laws: tuple[Array, ...] = field(repr=False)
+    finer: Mapping[int, Array] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,26 +219,29 @@ def with_finer(design: Design, marginals: Marginals, released: Noisy) -> Margina
     """The marginals with laws over finer cells, of whole numbers that pile up on some of their values.
 
     Where the finer counts are those of a smooth law, they tell nothing that the wide cells do not.
-    Elsewhere each class has its own share of a wide cell's rows in each of its finer ones.
+    Elsewhere each class has its own share of a wide cell's rows in each of its finer ones, and its wide
+    cells are read alone: around those of all classes, it would get a part of another one's tail.
     """
     found: dict[int, Array] = {}
+    laws = list(marginals.laws)
     for (place, edges), noisy in zip(design.finer, released.histograms, strict=True):
         joint, sizes = noisy.reshape(design.classes, -1), marginals.class_shares * marginals.rows
         feature = design.columns[place]
-        if feature.missing is not None:  # finer cells count what is not missing
-            absent = marginals.counts[place].reshape(design.classes, -1)[:, feature.cells]
-            sizes = np.maximum(sizes - np.maximum(absent, 0.0), 1.0)
+        counts = marginals.counts[place].reshape(design.classes, -1)
+        wide, absent = counts[:, : feature.cells], counts[:, feature.cells :].sum(axis=1)
+        sizes = np.maximum(sizes - np.maximum(absent, 0.0), 1.0)  # cells count what is not missing
         widths, sigma = np.diff(edges), released.sigma * math.sqrt(design.classes)
         if not stand_apart(joint.sum(axis=0), sigma, float(sizes.sum()), widths):
             continue
-        counts = [
-            counts_posterior(row, released.sigma, size) for row, size in zip(joint, sizes, strict=True)
-        ]
-        inside = np.stack(counts) + _LEAST_COUNT * widths / widths.sum()
+        rows = list(zip(joint, wide, sizes.tolist(), strict=True))
+        held = np.stack([crowded_counts(row, released.sigma, size) for _, row, size in rows])
+        laws[place] = held / held.sum(axis=1, keepdims=True)
+        inside = np.stack([counts_posterior(row, released.sigma, size) for row, _, size in rows])
+        inside += _LEAST_COUNT * widths / widths.sum()
         parents = finer_parents(feature, edges)
         whole = np.stack([np.bincount(parents, row) for row in inside])
-        found[place] = np.asarray(inside / whole[:, parents] * marginals.laws[place][:, parents])
-    return replace(marginals, finer=found)
+        found[place] = np.asarray(inside / whole[:, parents] * laws[place][:, parents])
+    return replace(marginals, laws=tuple(laws), finer=found)
 
 
 def finer_parents(feature: Feature, edges: Array) -> Ints:

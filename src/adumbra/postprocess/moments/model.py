@@ -41,13 +41,7 @@ from adumbra.postprocess.moments.goal import (
 )
 from adumbra.postprocess.moments.laws import Marginals, score_values, with_means
 from adumbra.postprocess.moments.refine import pair_tables
-from adumbra.postprocess.moments.tables import (
-    Released,
-    codes_of,
-    measure,
-    read_codes,
-    wanted_tables,
-)
+from adumbra.postprocess.moments.tables import Released, codes_of, measure, read_codes, wanted_tables
 from adumbra.schema.schema import Schema
 
 Directions = tuple[Array, Array]  # eigenvalues, and their vectors as columns

@@ -14,7 +14,7 @@ from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
 from adumbra.mechanisms.moments.release import model_of, read_first
 from adumbra.postprocess.marginals import cell_limits
-from adumbra.postprocess.moments.bayes import stand_apart
+from adumbra.postprocess.moments.bayes import counts_posterior, crowded_counts, stand_apart
 from adumbra.postprocess.moments.design import features_of, finer_edges
 from adumbra.postprocess.moments.laws import finer_parents
 from adumbra.postprocess.moments.sampling import synthesize
@@ -124,6 +124,33 @@ def test_cells_stand_apart_where_neighbours_are_unlike():
     assert stand_apart(peaks + noise, 20.0, float(peaks.sum()), widths)
     assert not stand_apart(hill + noise, 20.0, float(hill.sum()), widths)
     assert stand_apart(hill, 0.0, float(hill.sum()), widths)  # no noise: as counted
+
+
+def test_a_stretch_without_rows_stays_empty_beside_cells_where_rows_crowd():
+    rng, exact = np.random.default_rng(1), np.zeros(50)
+    exact[:14] = 20_000, 0, 30, 45, 40, 130, 300, 390, 290, 660, 0, 90, 445, 10
+    exact[48] = 160
+    total, tails = float(exact.sum()), []
+    for _ in range(20):
+        noisy = exact + 24.0 * rng.normal(size=50)
+        read = crowded_counts(noisy, 24.0, total)
+        assert abs(read.sum() - total) < 1e-6
+        assert (read >= 0.0).all()
+        assert np.abs(read - exact)[exact > 0].max() < 6.0 * 24.0
+        tails.append([x[15:45].sum() for x in (read, counts_posterior(noisy, 24.0, total))])
+    own, apart = np.mean(tails, axis=0)
+    assert own < 0.6 * apart
+
+
+@pytest.mark.parametrize(
+    "noisy", [np.full(9, -1e12), np.r_[1e15, np.zeros(8)], np.zeros(9), np.zeros(1)]
+)
+@pytest.mark.parametrize("total", [1.0, 1e9])
+def test_any_noise_gives_counts(noisy, total):
+    read = crowded_counts(noisy, 3.0, total)
+    assert np.isfinite(read).all()
+    assert (read >= 0.0).all()
+    assert read.sum() > 0.0
 
 
 def test_laws_over_finer_cells_add_up_to_those_over_wide_ones():
