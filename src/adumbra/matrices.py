@@ -15,7 +15,7 @@ never needs the law of the draw. The matrix is treated as public everywhere, als
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ class ProjectionMatrix:
     exponent: int = -MATRIX_BITS
     family: str = "given"
     seed: int | None = None
+    # Follows from the units, held once because every block of rows asks:
+    longest_column: float = field(init=False, repr=False)  # its L2 norm
+    largest_column: float = field(init=False, repr=False)  # its L1 norm
 
     def __post_init__(self) -> None:
         units = self.units
@@ -48,6 +51,9 @@ class ProjectionMatrix:
         longest = math.sqrt(float(np.max(np.sum(units**2, axis=1))))
         require(longest <= LONGEST_ROW, "units: a row is longer than 1024; scale the matrix down")
         units.setflags(write=False)
+        sizes = np.abs(units)
+        object.__setattr__(self, "longest_column", math.sqrt(float(np.max(np.sum(sizes**2, axis=0)))))
+        object.__setattr__(self, "largest_column", float(np.max(np.sum(sizes, axis=0))))
 
     @property
     def n_features(self) -> int:

@@ -1,5 +1,7 @@
 """Every family has the shape, norms and law that its name says, on the lattice."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,10 @@ def test_a_seed_gives_one_matrix_of_integers_that_cannot_be_changed(family):
     assert (first.family, first.seed, first.exponent) == (family, 1, -20)
     with pytest.raises(ValueError, match="read-only"):
         first.units[0, 0] = 1.0
+    columns = [[abs(int(unit)) for unit in column] for column in first.units.T]
+    assert first.largest_column == max(map(sum, columns))
+    longest = math.sqrt(max(sum(unit**2 for unit in column) for column in columns))
+    assert first.longest_column == pytest.approx(longest, rel=2**-50)
 
 
 def test_words_of_a_stream_give_the_same_matrix_as_a_seed_with_these_words():

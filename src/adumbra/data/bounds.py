@@ -109,11 +109,10 @@ def project(rows: BoundedRows | BoundedElements, matrix: ProjectionMatrix) -> Ar
     Every partial sum of a column is an integer below 2^53 (checked from the matrix), so BLAS is exact
     whatever its order.
     """
-    columns = np.abs(matrix.units)
     if isinstance(rows, BoundedRows):
-        worst = math.sqrt(rows.limit) * math.sqrt(float(np.max(np.sum(columns**2, axis=0), initial=0.0)))
+        worst = math.sqrt(rows.limit) * matrix.longest_column
     else:
-        worst = rows.half_width * float(np.max(np.sum(columns, axis=0), initial=0.0))
+        worst = rows.half_width * matrix.largest_column
     if worst * (1 + 2**-40) >= EXACT:
         raise InvalidInput("matrix: a column is too long for exact products; scale it down")
     exact: Array = (matrix.units.T @ rows.units.T).T  # column by column, as the next steps go through it

@@ -48,12 +48,9 @@ def project_sets(sets: BoundedSets, matrix: ProjectionMatrix) -> Array:
         sets.batch.width == matrix.n_features,
         f"width={sets.batch.width}: the matrix has {matrix.n_features} rows",
     )
-    units = np.abs(matrix.units)
-    if sets.whole_rows:  # |z sum_j R_jl| <= sqrt(L) z |R_.l| <= 2^15 |R_.l|
-        longest_column = math.sqrt(float(np.max(np.sum(units**2, axis=0))))
-    else:
-        longest_column = float(np.max(np.sum(units, axis=0)))
-    if 2.0**ROW_BITS * longest_column * (1 + 2**-40) >= EXACT:
+    # of whole rows |z sum_j R_jl| <= sqrt(L) z |R_.l| <= 2^15 |R_.l|
+    longest = matrix.longest_column if sets.whole_rows else matrix.largest_column
+    if 2.0**ROW_BITS * longest * (1 + 2**-40) >= EXACT:
         raise InvalidInput("matrix: a column is too long for exact products; scale it down")
     from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import, and tables need none
 

@@ -106,9 +106,8 @@ class RowSpace:
             self.exact(SetBatch(0, np.zeros(1, dtype=np.int64), empty, self.width), matrix)
         else:
             self.exact(Batch(0, np.zeros((0, len(self.encoder.schema.columns)))), matrix)
-        columns = np.sum(np.abs(matrix.units), axis=0)
         return (
-            2.0 * float(np.max(columns)) * 2.0**matrix.exponent
+            2.0 * matrix.largest_column * 2.0**matrix.exponent
         )  # twice: no rounding of the sum matters
 
 
