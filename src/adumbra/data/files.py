@@ -142,13 +142,15 @@ class PieceSource:
 
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Blocks of fixed row ranges."""
-        return (filled(self.schema, *block) for block in self._blocks(rows, start, stop))
+        plain = plain_storage(self.schema)
+        return (filled(self.schema, plain, *block) for block in self._blocks(rows, start, stop))
 
     def parts(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """The same blocks, each converted by whoever reads it."""
+        plain = plain_storage(self.schema)
         for first, held in self._blocks(rows, start, stop):
             size = sum(map(len, held))
-            yield Part(size, 8 * size * self.width, partial(filled, self.schema, first, held))
+            yield Part(size, 8 * size * self.width, partial(filled, self.schema, plain, first, held))
 
     def _blocks(
         self, rows: int, start: int, stop: int | None
@@ -185,7 +187,7 @@ def rechunk(
         offset = 0
         while offset < len(piece) and count > 0:
             taken = min(rows - size, len(piece) - offset, count)
-            held.append(piece.slice(offset, taken))
+            held.append(piece if taken == len(piece) else piece.slice(offset, taken))
             size, offset, count = size + taken, offset + taken, count - taken
             if size == rows:
                 yield start, held
@@ -196,9 +198,15 @@ def rechunk(
         yield start, held
 
 
-def filled(schema: Schema, start: int, held: list[pa.RecordBatch]) -> Batch:
+def plain_storage(schema: Schema) -> pa.Schema | None:
+    """How pieces of numbers alone are mostly stored: asked once, not of every column of every piece."""
+    plain = [pa.field(column.name, pa.float64()) for column in schema.columns if is_number(column)]
+    return pa.schema(plain) if len(plain) == schema.width else None
+
+
+def filled(schema: Schema, plain: pa.Schema | None, start: int, held: list[pa.RecordBatch]) -> Batch:
     """One block of the pieces' cells, each read by its column's declaration."""
-    if len(held) == 1 and len(held[0]) < LONG and len(_numbers(schema, held[0])) == schema.width:
+    if len(held) == 1 and len(held[0]) < LONG and plain is not None and held[0].schema.equals(plain):
         cells = _tensor(held[0], list(schema.names))
         fill_numbers(schema.columns, cells)
         return Batch(start, cells)

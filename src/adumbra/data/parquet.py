@@ -56,7 +56,7 @@ def parquet_pieces(
             found = file.iter_batches(batch_size=rows, row_groups=groups, columns=names)
         for piece in _guarded(found, path):
             if skip < len(piece):
-                yield piece.slice(skip)
+                yield piece.slice(skip) if skip else piece
             skip = max(skip - len(piece), 0)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from adumbra.data import files
 from adumbra.data.columns import fill_column, fits_kind
-from adumbra.data.files import filled
+from adumbra.data.files import filled, plain_storage
 from adumbra.data.opening import compare, open_source
 from adumbra.errors import InvalidInput, SchemaError
 from adumbra.relations import Neighbours, Unit
@@ -164,10 +164,35 @@ def test_numbers_read_in_one_go_are_those_read_alone(rows, wide, long, monkeypat
     names = [column.name for column in columns]
     piece = pa.record_batch(arrays[::-1], names=names[::-1]).slice(1, rows)
     schema = Schema(columns=tuple(columns), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE, rows=None)
-    for held in ([piece], [piece.slice(0, rows // 3), piece.slice(rows // 3)]):
-        block = filled(schema, 0, held)
+    cut = [piece.slice(0, rows // 3), piece.slice(rows // 3)]
+    for held in ([piece], cut, [piece.select(names)], [one.select(names) for one in cut]):
+        block = filled(schema, plain_storage(schema), 0, held)
         assert len(block) == rows
         for index, column in enumerate(columns):
             alone = np.empty(rows)
             fill_column(column, piece.column(column.name), alone)
             assert np.array_equal(block.values.T[index], alone)  # noqa: PD011
+
+
+def test_a_piece_of_plain_numbers_is_known_without_a_look_at_each_column(monkeypatch):
+    """Asked of every column of every block, it kept the interpreter's lock from the other workers."""
+    schema = Schema.numeric(20, -1.0, 1.0)
+    plain, cells = plain_storage(schema), np.random.default_rng(0).uniform(-2, 2, (50, 20))
+    piece = pa.record_batch([pa.array(column) for column in cells.T], names=list(schema.names))
+    monkeypatch.setattr(files, "_numbers", lambda *_: pytest.fail("looked at each column"))
+    block = filled(schema, plain, 0, [piece])
+    assert np.array_equal(block.values, np.clip(cells, -1.0, 1.0))
+    words = Schema(
+        columns=(NUMBER, replace(WORDS, name="b")), unit=Unit.ROW, neighbours=schema.neighbours
+    )
+    assert plain_storage(words) is None
+
+
+def test_whole_pieces_are_handed_on_as_they_are():
+    """A slice of a hundred columns takes as long as some work on them."""
+    pieces = [pa.record_batch([pa.array(np.arange(n))], names=["a"]) for n in (4, 4, 3)]
+    found = [held for _, held in files.rechunk(pieces, 4, 0, 100)]
+    assert [len(held) for held in found] == [1, 1, 1]
+    assert all(held[0] is piece for held, piece in zip(found, pieces, strict=True))
+    cut = [(start, [len(one) for one in held]) for start, held in files.rechunk(pieces, 8, 0, 9)]
+    assert cut == [(0, [4, 4]), (8, [1])]
