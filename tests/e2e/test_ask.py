@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
             "pca": ad.PCAConfig(n_components=2, epsilon=4.0, output="sample", synthetic_rows=10),
             "dppro": ad.DPProConfig(n_components=2, epsilon=1.0),
             "answers": ad.AnswersConfig(epsilon=4.0),
-            "answers-pure": ad.AnswersConfig(epsilon=40.0, delta=0.0),  # no spread is hidden by its noise
+            "answers-pure": ad.AnswersConfig(epsilon=40.0, delta=0.0),  # noise hides no spread
         }
         for name, config in others.items():
             ad.release(mixed_table(4000), config, **pay, out=place / name)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms.base import Noise
 from adumbra.mechanisms.methods import config_of
+from adumbra.mechanisms.moments.chosen import CHOICES, TABLES
 from adumbra.mechanisms.moments.config import METHOD
 from adumbra.mechanisms.moments.plan import MARGINALS, ONE_WAY, settle
 from adumbra.mechanisms.moments.release import model_of
@@ -15,7 +16,7 @@ from adumbra.postprocess.moments.sampling import synthesize_where
 from adumbra.release.artifact import Release
 from adumbra.release.formats import stored_schema
 
-HISTOGRAMS = (MARGINALS, ONE_WAY)
+FIXED = (MARGINALS, ONE_WAY, CHOICES, TABLES)  # noise that is settled before a row is read
 
 
 def sample(
@@ -57,10 +58,10 @@ def sample(
 def _require_own_rules(release: Release, planned: Sequence[Noise]) -> None:
     """Refuse a release of other rules: its numbers would be read with noise that they do not have.
 
-    The histograms are asked alone. Noise of later steps follows from them.
+    The Gram is not asked: its noise follows from the released histograms.
     """
     drawn = {one["purpose"]: one["scale"] for one in release.card["mechanisms"]}
-    first = {one.purpose: one.scale for one in planned if one.purpose in HISTOGRAMS}
-    if first != {purpose: scale for purpose, scale in drawn.items() if purpose in HISTOGRAMS}:
+    own = {one.purpose: one.scale for one in planned if one.purpose in FIXED}
+    if own != {purpose: scale for purpose, scale in drawn.items() if purpose in FIXED}:
         remedy = "use the version that its card names, or the rows of the release"
         raise Unsupported(f"release: was made by other rules than those of this version; {remedy}")

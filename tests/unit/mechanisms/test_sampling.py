@@ -22,7 +22,7 @@ def released(tmp_path_factory):
     )
     with ad.create_ledger(folder / "ledger.db") as ledger:
         ledger.register(ad.Population("town", Unit.ROW, Neighbours.REPLACE_ONE, 9.0, 1e-5))
-        config = ad.MomentsConfig(epsilon=2.0, sample_seed=5)
+        config = ad.MomentsConfig(epsilon=2.0, sample_seed=5, table_share=0.3)
         out = folder / "out"
         ad.release(mixed_table(), config, schema=schema, ledger=ledger, population="town", out=out)
     return ad.load(out)
@@ -33,13 +33,13 @@ def test_the_seed_of_the_card_gives_the_released_rows_again(released):
     assert not ad.sample(released, 2000, sample_seed=6).equals(released.data)
 
 
-def test_a_release_of_other_rules_is_refused_by_name(released):
+@pytest.mark.parametrize("purpose", ["one_way", "choices", "tables"])
+def test_a_release_of_other_rules_is_refused_by_name(released, purpose):
     """Its numbers would be read with noise that they do not have."""
-    other = [
-        {**one, "scale": 2.0 * one["scale"]} if one["purpose"] == "one_way" else one
-        for one in released.card["mechanisms"]
-    ]
-    older = [one for one in released.card["mechanisms"] if one["purpose"] != "one_way"]
+    held = released.card["mechanisms"]
+    assert [one["purpose"] for one in held].count(purpose) == 1
+    other = [{**one, "scale": 2.0 * one["scale"]} if one["purpose"] == purpose else one for one in held]
+    older = [one for one in held if one["purpose"] != purpose]
     for mechanisms in (other, older):
         changed = replace(released, card={**released.card, "mechanisms": mechanisms})
         with pytest.raises(Unsupported, match="made by other rules"):
