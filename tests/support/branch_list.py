@@ -7,8 +7,6 @@ all or that has no branch any more. `branches` names them.
 LISTED: dict[str, tuple[str, ...]] = {
     # -- released numbers only
     "reads a release; no private row is at hand": (
-        "mechanisms.answers.release:pictures: places [no]",
-        "mechanisms.answers.release:pictures: places [yes]",
         "mechanisms.bounds.release:pictures: edges is not None [no]",
         "mechanisms.bounds.release:pictures: edges is not None [yes]",
         "mechanisms.bounds.release:pictures: parts.is_pure [no]",

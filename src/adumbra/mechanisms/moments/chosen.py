@@ -189,13 +189,14 @@ def take_turns(turns: Turns, working: Working) -> tuple[Working, Turned]:
 
 
 def choose(turns: Turns, working: Working, left: list[Clique], numbers: range) -> list[Clique]:
-    """One table per number, each by its own noise; tables of one batch share at most one column."""
+    """One table per number, each by its own noise; two share one column at most, while such are left."""
     sigma, most, bits = turns.prices.sigma, turns.most, turns.bits
     scores = [score(turns.exact[c], working.shown(c), sigma, most, bits) for c in left]
     units = np.array(scores, np.int64)
     picked: list[Clique] = []
     for number in numbers:
-        free = [i for i, c in enumerate(left) if all(len({*c} & {*p}) < 2 for p in picked)]
+        others = [i for i, c in enumerate(left) if c not in picked]
+        free = [i for i in others if all(len({*left[i]} & {*p}) < 2 for p in picked)] or others
         if not free:
             break
         key = turns.grant.key(CHOICES, number)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.fields import refuse_idle
-from adumbra.mechanisms.moments.chosen import candidates
+from adumbra.mechanisms.moments.chosen import MOST_CELLS, candidates
 from adumbra.mechanisms.moments.config import LEAST_SHARE, MomentsConfig
 from adumbra.mechanisms.sizes import FLOAT, ROWS_GUESS, Size, Work
 from adumbra.numerics import ROW_BITS
@@ -153,20 +153,19 @@ def _is_coded(decided: Design) -> bool:
 
 def _fits_codes(decided: Design) -> bool:
     """Whether all columns as codes are few enough to be moved."""
-    columns, codes = _coded(decided)
-    return columns * codes <= MOST_REFINED
+    codes = _coded(decided)
+    return len(codes) * sum(codes) <= MOST_REFINED
 
 
-def _coded(decided: Design) -> tuple[int, int]:
-    """Columns that have codes, and the codes of all of them; the class is one of them."""
+def _coded(decided: Design) -> list[int]:
+    """The codes of each column; the class is the last one."""
     cells = [f.counted for f in decided.columns]
-    cells += [decided.classes] if decided.label is not None else []
-    return len(cells), sum(cells)
+    return [*cells, decided.classes] if decided.label is not None else cells
 
 
 def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_quiet: bool) -> Design:
     """The design with tables to be chosen and measured, where public numbers say that it pays off."""
-    columns, codes = _coded(decided)
+    columns, codes = len(_coded(decided)), sum(_coded(decided))
     asked = config.table_share
     is_fit = _fits_codes(decided)
     many = f"at most {MOST_REFINED:,} columns x cells, and there are {columns} x {codes}"
@@ -187,9 +186,10 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
     if asked is None and (level > most or columns > MOST_CHOSEN):
         return decided
     parts = CODE_PARTS[level <= QUIET]
-    more = min(TABLES_PER_COLUMN[1] * columns, _measurable(decided, parts)) if level <= MANY else 0
-    if TYPICAL_CELLS * sigma * math.sqrt(more) <= MANY * decided.rows:
-        tables = max(tables, more)
+    more = TABLES_PER_COLUMN[1] * columns
+    loud = sigma * math.sqrt(more)
+    if TYPICAL_CELLS * loud <= MANY * decided.rows:
+        tables = max(tables, min(more, _measurable(decided, parts, loud)))
     first = tuple(part * (1.0 - share) for part in decided.shares)
     return replace(
         decided,
@@ -199,11 +199,11 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
     )
 
 
-def _measurable(decided: Design, parts: int) -> int:
+def _measurable(decided: Design, parts: int, sigma: float) -> int:
     """About how many tables can be candidates: more than these would be paid for and never chosen."""
-    sizes = [min(f.counted, parts) if f.edges is not None else f.counted for f in decided.columns]
-    sizes += [decided.classes] if decided.label is not None else []
-    return len(candidates(tuple(sizes), 0.0, float(decided.rows), seed=0))
+    most = [MOST_CELLS if f.edges is None else parts for f in decided.columns]
+    sizes = map(min, _coded(decided), [*most, MOST_CELLS])
+    return len(candidates(tuple(sizes), sigma, float(decided.rows), seed=0))
 
 
 def relative_edge(config: MomentsConfig, decided: Design, width: int) -> float:
