@@ -1,11 +1,9 @@
-"""Start-up without the search for garbage, and without what few need."""
+"""Start-up without the search for garbage."""
 
 import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import Any
 
 
 @contextmanager
@@ -25,16 +23,3 @@ def uncollected() -> Iterator[None]:
             if is_more and not gc.get_freeze_count():  # what somebody froze stays frozen
                 gc.freeze()
                 gc.unfreeze()  # to the oldest generation
-
-
-class Late:
-    """A module that is imported when something of it is first asked for: slow, and few need it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the module has
-        return getattr(import_module(self._name), name)
-
-
-arrow_compute: Any = Late("pyarrow.compute")  # columns of numbers need none of it

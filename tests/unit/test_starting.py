@@ -5,12 +5,9 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from adumbra.starting import Late, uncollected
+from adumbra.starting import uncollected
 
 
 @contextmanager
@@ -42,7 +39,7 @@ def test_the_collector_pauses_and_is_left_as_it_was(enabled):
 def test_what_was_made_counts_as_old():
     code = """
 import gc
-from adumbra.starting import Late, uncollected
+from adumbra.starting import uncollected
 with uncollected():
     import colorsys
     made = [[] for _ in range(10_000)]
@@ -66,33 +63,3 @@ def test_what_somebody_froze_stays_frozen(monkeypatch):
         with uncollected():
             import colorsys  # noqa: F401
         assert gc.get_freeze_count() > held // 2 > 0  # a few frozen objects may go by themselves
-
-
-def test_a_late_module_is_imported_when_something_of_it_is_asked_for(monkeypatch):
-    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
-    late = Late("colorsys")
-    assert "colorsys" not in sys.modules
-    assert late.rgb_to_hsv(0.0, 0.0, 0.0) == (0.0, 0.0, 0.0)
-    assert "colorsys" in sys.modules
-    with pytest.raises(AttributeError, match="no attribute 'absent'"):
-        late.absent  # noqa: B018
-    monkeypatch.setitem(sys.modules, "colorsys", None)  # broken: importing it raises
-    with pytest.raises(ImportError):
-        late.rgb_to_hsv  # noqa: B018
-
-
-def test_rows_of_numbers_are_read_without_arrows_compute_functions(tmp_path):
-    """They take as long to load as a third of our own modules; text, dates and item sets need them."""
-    place = str(tmp_path / "a.parquet")
-    pq.write_table(pa.table({name: np.full(50, 0.5) for name in "abc"}), place)
-    code = f"""
-import sys
-import adumbra as ad
-ad.release
-from adumbra.data.opening import open_source
-schema = ad.Schema.numeric(3, 0.0, 1.0, names=["a", "b", "c"])
-print(sum(len(batch) for batch in open_source({place!r}, schema).batches(4096)))
-print("pyarrow.compute" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["50", "False"]

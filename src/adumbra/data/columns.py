@@ -15,12 +15,12 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adumbra.data.cells import CELLS
 from adumbra.data.instants import is_instants, parse_instants, read_instants
 from adumbra.numerics import EXACT, Array, Ints
 from adumbra.schema.schema import Column, Kind
-from adumbra.starting import arrow_compute as pc
 
 # Spellings of truth in text, after trimming and lower-casing.
 TRUE_TEXT = ("true", "t", "yes", "y", "1", "1.0")

@@ -17,11 +17,11 @@ from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adumbra.numerics import Array, Ints
 from adumbra.schema.schema import Kind
 from adumbra.schema.times import DAY, EPOCH, ISO
-from adumbra.starting import arrow_compute as pc
 
 _FARTHEST = 2**62  # what lies beyond stays beyond every bound
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adumbra.data.columns import is_readable, read_numbers
 from adumbra.data.files import MEMORY_PIN, id_faults, pin_files, require_range, require_rows
@@ -21,7 +22,6 @@ from adumbra.data.sources import Items, SetBatch
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import EXACT, Array, Ints
 from adumbra.schema.schema import ItemSpec, Schema
-from adumbra.starting import arrow_compute as pc
 
 _PIECE_ROWS = 65_536
 _PIECE_ITEMS = 2**21

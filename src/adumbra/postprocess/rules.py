@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.decode import column_array
@@ -23,7 +24,6 @@ from adumbra.postprocess.derived import derived_array
 from adumbra.schema.conditions import Allowed, Mask, can_be_missing
 from adumbra.schema.row_rules import Bound
 from adumbra.schema.schema import Column, Kind, Schema
-from adumbra.starting import arrow_compute as pc
 
 ROUNDS = 8
 EXCHANGES = 4  # attempts to find partners for one rule

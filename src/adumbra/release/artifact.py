@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adumbra.attestation.events import head_holds
@@ -41,7 +42,6 @@ from adumbra.release.formats import AnyArray
 from adumbra.release.promise import page_faults
 from adumbra.schema.facts import schema_of
 from adumbra.schema.schema import Schema
-from adumbra.starting import arrow_compute as pc
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]  # stubs are not a dependency

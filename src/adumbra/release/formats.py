@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
@@ -23,7 +24,6 @@ from safetensors.numpy import save_file
 
 from adumbra.errors import InvalidInput, VerificationFailed, require
 from adumbra.release.parquet_pages import list_bytes
-from adumbra.starting import arrow_compute as pc
 
 GROUP_CELLS = 2**23  # cells a row group may hold: 64 MiB of float64
 GROUP_ROWS = 65536
