@@ -10,13 +10,14 @@ from adumbra.mechanisms.base import Noise
 from adumbra.mechanisms.methods import config_of
 from adumbra.mechanisms.moments.chosen import CHOICES, TABLES
 from adumbra.mechanisms.moments.config import METHOD
-from adumbra.mechanisms.moments.plan import MARGINALS, ONE_WAY, settle
+from adumbra.mechanisms.moments.plan import MARGINALS, ONE_WAY, RADIUS, settle
 from adumbra.mechanisms.moments.release import model_of
+from adumbra.postprocess.moments.design import READING, RULES
 from adumbra.postprocess.moments.sampling import synthesize_where
 from adumbra.release.artifact import Release
 from adumbra.release.formats import stored_schema
 
-FIXED = (MARGINALS, ONE_WAY, CHOICES, TABLES)  # noise that is settled before a row is read
+FIXED = (MARGINALS, RADIUS, ONE_WAY, CHOICES, TABLES)  # noise that is settled before a row is read
 
 
 def sample(
@@ -58,10 +59,12 @@ def sample(
 def _require_own_rules(release: Release, planned: Sequence[Noise]) -> None:
     """Refuse a release of other rules: its numbers would be read with noise that they do not have.
 
-    The Gram is not asked: its noise follows from the released histograms.
+    The Gram's noise is not asked: it follows from the released histograms. But its rows were centred at
+    the laws that were read from these, so the card names the rules of that reading.
     """
     drawn = {one["purpose"]: one["scale"] for one in release.card["mechanisms"]}
     own = {one.purpose: one.scale for one in planned if one.purpose in FIXED}
-    if own != {purpose: scale for purpose, scale in drawn.items() if purpose in FIXED}:
+    is_own = own == {purpose: scale for purpose, scale in drawn.items() if purpose in FIXED}
+    if not is_own or release.card["facts"].get(RULES) != READING:
         remedy = "use the version that its card names, or the rows of the release"
         raise Unsupported(f"release: was made by other rules than those of this version; {remedy}")

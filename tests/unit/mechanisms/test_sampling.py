@@ -33,7 +33,7 @@ def test_the_seed_of_the_card_gives_the_released_rows_again(released):
     assert not ad.sample(released, 2000, sample_seed=6).equals(released.data)
 
 
-@pytest.mark.parametrize("purpose", ["one_way", "choices", "tables"])
+@pytest.mark.parametrize("purpose", ["one_way", "radius", "choices", "tables"])
 def test_a_release_of_other_rules_is_refused_by_name(released, purpose):
     """Its numbers would be read with noise that they do not have."""
     held = released.card["mechanisms"]
@@ -44,6 +44,15 @@ def test_a_release_of_other_rules_is_refused_by_name(released, purpose):
         changed = replace(released, card={**released.card, "mechanisms": mechanisms})
         with pytest.raises(Unsupported, match="made by other rules"):
             ad.sample(changed, 10)
+
+
+@pytest.mark.parametrize("number", [None, 1, 3])
+def test_a_release_whose_laws_were_read_by_other_rules_is_refused(released, number):
+    """Its rows were centred elsewhere: the Gram would be read around another centre, without a word."""
+    facts = {**released.card["facts"], "reading_rules": number}
+    changed = replace(released, card={**released.card, "facts": facts})
+    with pytest.raises(Unsupported, match="made by other rules"):
+        ad.sample(changed, 10)
 
 
 def test_every_row_meets_the_conditions_and_the_rules(released):

@@ -200,10 +200,13 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
 
 
 def _measurable(decided: Design, parts: int, sigma: float) -> int:
-    """About how many tables can be candidates: more than these would be paid for and never chosen."""
+    """About how many tables can be candidates: more than these would be paid for and never chosen.
+
+    Of so many columns that there are enough in any case, some are looked at.
+    """
     most = [MOST_CELLS if f.edges is None else parts for f in decided.columns]
     sizes = map(min, _coded(decided), [*most, MOST_CELLS])
-    return len(candidates(tuple(sizes), sigma, float(decided.rows), seed=0))
+    return len(candidates(tuple(sizes)[-MOST_CHOSEN:], sigma, float(decided.rows), seed=0))
 
 
 def relative_edge(config: MomentsConfig, decided: Design, width: int) -> float:

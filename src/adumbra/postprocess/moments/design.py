@@ -16,6 +16,7 @@ from adumbra.schema.schema import Column, Kind, Schema
 
 BIN_PARTS = 8  # bins of a number beside categories
 NUMBERS, NUMBER_CELLS, FINER_CELLS = "numbers", "number_cells", "finer_cells"  # facts of the card
+RULES, READING = "reading_rules", 2  # how laws are read from histograms: rows are centred by them
 BINS, SCORES = "bins", "scores"
 
 
@@ -104,7 +105,8 @@ class Design:
     def facts(self) -> dict[str, object]:
         """What the card says so that its reader finds the cells of every histogram."""
         more = {FINER_CELLS: self.steps} if self.steps else {}
-        return {NUMBERS: BINS if self.is_binned else SCORES, NUMBER_CELLS: self.parts} | more
+        numbers = BINS if self.is_binned else SCORES
+        return {NUMBERS: numbers, NUMBER_CELLS: self.parts, RULES: READING} | more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

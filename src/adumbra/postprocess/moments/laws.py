@@ -48,12 +48,15 @@ class Marginals:
 
     rows: float  # the number of rows: public, or from the noisy histograms
     sigma: float  # standard deviation of a histogram's cell
-    pooled_sigma: float  # the same of a category over all classes
+    pooled_sigma: float  # the same of a category over all classes, ...
+    own_sigma: float  # ... and in one class
     counts: tuple[Array, ...] = field(repr=False)  # noisy ones: of each column, then of the classes
     class_shares: Array = field(repr=False)
-    # Of a number: cells; of a category: classes x cells, rows are laws. Then over finer cells, by place
+    # Of a number: cells; of a category: classes x cells, rows are laws.
     laws: tuple[Array, ...] = field(repr=False)
-    finer: Mapping[int, Array] = field(default_factory=dict, repr=False)
+    finer: Mapping[int, Array] = field(
+        default_factory=dict, repr=False
+    )  # laws over finer cells, by place
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
         rows=total,
         sigma=sigma,
         pooled_sigma=noise.pooled,
+        own_sigma=noise.own,
         counts=tuple(histograms),
         class_shares=shares,
         laws=(*laws, *lacking),
@@ -234,7 +238,7 @@ def with_finer(design: Design, marginals: Marginals, released: Noisy) -> Margina
         if not stand_apart(joint.sum(axis=0), sigma, float(sizes.sum()), widths):
             continue
         rows = list(zip(joint, wide, sizes.tolist(), strict=True))
-        held = np.stack([crowded_counts(row, released.sigma, size) for _, row, size in rows])
+        held = np.stack([crowded_counts(row, marginals.own_sigma, size) for _, row, size in rows])
         laws[place] = held / held.sum(axis=1, keepdims=True)
         inside = np.stack([counts_posterior(row, released.sigma, size) for row, _, size in rows])
         inside += _LEAST_COUNT * widths / widths.sum()

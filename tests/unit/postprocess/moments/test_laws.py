@@ -25,6 +25,7 @@ def marginals_of(laws):
         rows=ROWS,
         sigma=SIGMA,
         pooled_sigma=SIGMA,
+        own_sigma=SIGMA,
         counts=(),
         class_shares=np.full(2, 0.5),
         laws=tuple(laws),
