@@ -37,7 +37,8 @@ QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its exp
 MOST_BINNED = 16  # numbers are cut into bins beside categories, if at most this many, and the noise of
 BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: fewer categories, or as many
 LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
-NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns: few can share a shape
+NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns: few can share a shape, ...
+DROWNED_SHARE, FEW_NUMBERS = 0.6, 32  # ... and where their cells drown, for at most so many numbers
 NOISY_SHARES = (0.7, 0.8)  # the same where pairs are noise: without and with a class
 POOLED_SHARES = (0.35, 0.65)  # of these, over all classes; the second where pairs are noise
 RADIUS_SHARE = 0.02
@@ -188,7 +189,8 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
     parts = CODE_PARTS[level <= QUIET]
     more = TABLES_PER_COLUMN[1] * columns
     loud = sigma * math.sqrt(more)
-    if TYPICAL_CELLS * loud <= MANY * decided.rows:
+    is_paired = _is_coded(decided) and not is_classed  # the Gram holds all pair tables of codes
+    if not is_paired and TYPICAL_CELLS * loud <= MANY * decided.rows:
         tables = max(tables, min(more, _measurable(decided, parts, loud)))
     first = tuple(part * (1.0 - share) for part in decided.shares)
     return replace(
@@ -245,14 +247,17 @@ def _histogram_share(
     parts hardly depend on either. But of numbers alone, whose columns share a shape, a cell with more
     noise than rows is worth nothing. The mean over columns, each by its own cells. Never below what a
     config may ask for: nothing is left of less. Few columns are not given up: smoothing over cells
-    still finds their laws, and the Gram of few columns needs little.
+    still finds their laws, and the Gram of few columns needs little. Of very few, laws are worth more
+    than the Gram where cells drown, for it drowns too.
     """
     if any(f.is_levels for f in features):
         return most
     sigma = math.sqrt(2.0 * (len(features) + 1) / NUMBER_SHARE) / rough_mu(config)
     cells = [SCORE_CELLS if f.edges is not None else f.cells for f in features]  # a number's crowd
-    share = NUMBER_SHARE * sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)
-    return max(share, NARROW_SHARE if len(features) <= MOST_CHOSEN else LEAST_SHARE)
+    heard = sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)
+    drowned = DROWNED_SHARE * (1.0 - heard) if len(features) <= FEW_NUMBERS else 0.0
+    least = NARROW_SHARE if len(features) <= MOST_CHOSEN else LEAST_SHARE
+    return max(NUMBER_SHARE * heard + drowned, least)
 
 
 def _bin_cells(config: MomentsConfig, schema: Schema, label: int | None, rows: int) -> int:

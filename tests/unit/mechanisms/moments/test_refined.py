@@ -580,6 +580,13 @@ def test_more_tables_are_measured_where_noise_is_low_and_few_columns_bear_more_o
     assert tables(12, 200_000, **noise) == 48
     # triples of 32 codes are no candidates: what could never be chosen is not paid for
     assert tables(5, 200_000, **noise) == 10
+    # the Gram holds all pair tables of categories without a class: two per column
+    plain = [
+        Column(name=f"c{i}", kind=Kind.CATEGORY, categories=("a", "b", "c", "d")) for i in range(12)
+    ]
+    schema = Schema(columns=tuple(plain), unit=Unit.ROW, neighbours=REPLACE, rows=200_000)
+    assert design(MomentsConfig(**noise), schema).chosen.tables == 24
+    assert design(MomentsConfig(**noise), replace(schema, label="c0")).chosen.tables == 48
 
 
 def test_numbers_as_scores_show_measured_tables_too():
