@@ -589,6 +589,21 @@ def test_more_tables_are_measured_where_noise_is_low_and_few_columns_bear_more_o
     assert design(MomentsConfig(**noise), replace(schema, label="c0")).chosen.tables == 48
 
 
+def test_tables_run_out_where_all_levels_of_a_column_are_rare():
+    """Three pairs are paid for; levels too rare to stand out are one code, so that one pair is left."""
+    rng, few = np.random.default_rng(6), ("a", "b", "c")
+    many = tuple(f"z{i}" for i in range(60))
+    columns = tuple(
+        Column(name=name, kind=Kind.CATEGORY, categories=levels)
+        for name, levels in {"x": few, "y": few, "z": many}.items()
+    )
+    schema = Schema(columns=columns, unit=Unit.ROW, neighbours=REPLACE, rows=600)
+    table = pa.table({c.name: rng.choice(c.categories, 600) for c in columns})
+    config = MomentsConfig(epsilon=2.0, table_share=0.3)
+    assert settle(config, schema).plan.details["chosen_tables"] == 3
+    assert run(table, schema, config).facts["measured_tables"] == [["x", "y"]]
+
+
 def test_numbers_as_scores_show_measured_tables_too():
     """No moment tells of a ring; the rows show it once a table of both numbers is measured."""
     table, schema = ring(6000)
