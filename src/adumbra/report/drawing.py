@@ -17,6 +17,7 @@ from adumbra.release.promise import raised
 
 FIRST = 12  # histograms shown at once; the others open on demand
 MOST_HISTOGRAMS = 400
+NUMBERED = 12  # columns of a map up to which each one has its number
 LONGEST_NAME = 48
 HEIGHT = 40  # of a histogram
 SHADES = 5  # steps of a correlation's colour
@@ -173,7 +174,8 @@ def map_svg(values: Array, count: int, alt: str) -> str:
         for (sign, shade), squares in sorted(shades.items())
     )
     side = 10 * count
-    step = 1 if count <= 12 else 4
+    wide = max(side, 10 * NUMBERED)  # few columns keep the scale, so that their numbers stay small
+    step = 1 if count <= NUMBERED else 4
     ticks = "".join(
         f'<text x="-3" y="{10 * i + 8}" text-anchor="end">{i + 1}</text>'
         f'<text x="{10 * i + 4.5}" y="{side + 10}" text-anchor="middle">{i + 1}</text>'
@@ -181,7 +183,7 @@ def map_svg(values: Array, count: int, alt: str) -> str:
         if (i + 1) % step == 0 or i == 0
     )
     return (
-        f'<svg viewBox="-16 -1 {side + 17} {side + 15}" role="img" aria-label="{alt}">'
+        f'<svg viewBox="-16 -1 {wide + 17} {side + 15}" role="img" aria-label="{alt}">'
         f'<rect class="ground" x="-1" y="-1" width="{side + 1}" height="{side + 1}"/>{paths}{ticks}'
         "</svg>"
     )

@@ -22,6 +22,7 @@ from adumbra.report.drawing import (
     drawn,
     drawn_or_nothing,
     figure,
+    map_svg,
     mini,
     short,
 )
@@ -196,3 +197,15 @@ def test_bars_of_shares_reach_from_0_to_1():
         are_shares=True,
     )
     assert [line.length for line in bar_lines(bars)] == ["30.0", "20.0"]
+
+
+@pytest.mark.parametrize("count", [2, 4, 12, 40])
+def test_a_map_of_few_columns_is_drawn_no_larger_than_one_of_twelve(count):
+    """Its numbers grew with its squares: four columns had numerals as large as a headline."""
+    _, _, wide, high = map(int, re.search(r'viewBox="(\S+) (\S+) (\d+) (\d+)"', svg_of(count)).groups())
+    assert wide == max(10 * count, 120) + 17
+    assert high == 10 * count + 15
+
+
+def svg_of(count):
+    return map_svg(np.full((count, count), 0.5), count, "a map")
