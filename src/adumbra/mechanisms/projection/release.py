@@ -76,10 +76,8 @@ def released_rows(
 def record_batch(noisy: Lattice, label: pa.Array | None, schema: pa.Schema) -> pa.RecordBatch:
     """A noisy block as it is written, and its label where that leaves."""
     values = noisy.to_float(order="F")  # column by column, as it is written
-    whole, rows = (
-        plain_array(values.reshape(-1, order="F")),
-        len(values),
-    )  # one check, not k (pickled, a slice would hold all)
+    rows = len(values)
+    whole = plain_array(values.reshape(-1, order="F"))  # Arrow checks it once, not once per column
     columns = [whole.slice(j * rows, rows) for j in range(values.shape[1])]
     return pa.RecordBatch.from_arrays(columns if label is None else [*columns, label], schema=schema)
 
