@@ -8,7 +8,7 @@ twice under one id.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -118,6 +118,7 @@ class PreparedRelease:
     def close(self) -> None:
         """Close the ledger, if it was opened by `prepare`; nothing is charged, now or later."""
         self.closed.set()
+        self.source.end()
         if self.is_ledger_ours:
             self.ledger.close()
 
@@ -153,18 +154,21 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     """
     source = WatchedSource(open_source(data, as_schema(schema)))
     pin, method = source.pin(), method_of(config)  # at once: all that follows is settled for these rows
-    with uncollected():
-        settled = method.settle(config, source.schema)
     engine = LocalEngine() if engine is None else engine
-    verbs = (getattr(engine, verb, None) for verb in ("fold", "map_blocks"))
-    usable = all(map(callable, verbs)) and not isinstance(engine, type)
-    require(usable, f"engine of type {type(engine).__name__}: use LocalEngine()")
-    signer = open_key(key) if isinstance(key, str | Path) else key
-    known = signer is None or callable(getattr(signer, "sign", None))
-    require(known, f"key of type {type(key).__name__}: give its path, or what `open_key` returns")
-    is_ours = not isinstance(ledger, Ledger)
-    book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger)
-    try:
+    with ExitStack() as undone:  # unless all goes well
+        undone.callback(source.end)
+        getattr(type(engine), "begin", lambda *_: None)(engine, source)  # if it reads in this process
+        with uncollected():
+            settled = method.settle(config, source.schema)
+        verbs = (getattr(engine, verb, None) for verb in ("fold", "map_blocks"))
+        usable = all(map(callable, verbs)) and not isinstance(engine, type)
+        require(usable, f"engine of type {type(engine).__name__}: use LocalEngine()")
+        signer = open_key(key) if isinstance(key, str | Path) else key
+        known = signer is None or callable(getattr(signer, "sign", None))
+        require(known, f"key of type {type(key).__name__}: give its path, or what `open_key` returns")
+        book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger)
+        if book is not ledger:
+            undone.callback(book.close)
         prepared = PreparedRelease(
             method=method,
             settled=settled,
@@ -176,15 +180,12 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
             engine=engine,
             about=about or {},
             before_dp=_before(book, population) if before_dp == NOT_DECLARED else before_dp,
-            is_ledger_ours=is_ours,
+            is_ledger_ours=book is not ledger,
             signer=signer,
         )
         if check:
             prepared.check()
-    except BaseException:
-        if is_ours:
-            book.close()
-        raise
+        undone.pop_all()
     return prepared
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adumbra.data.begun import BegunSource
 from adumbra.data.files import PIECE_ROWS, FileSource, match_columns, require_rows
 from adumbra.errors import InvalidInput
 from adumbra.schema.schema import Schema
@@ -25,6 +26,13 @@ class ParquetSource(FileSource):
     def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:
         """The declared columns from row `start` on."""
         return parquet_pieces(self.paths, list(self.schema.names), rows, start)
+
+    def begun(self, rows: int, most: int) -> BegunSource | None:
+        """The same rows, of which about `most` bytes are decoded from now on; None of wide tables.
+
+        Of those a row group is read whole, which is more than should wait for a charge.
+        """
+        return BegunSource(self, rows, most) if self.width <= COLUMNS_AT_ONCE else None
 
     def named_pieces(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """These columns of all rows."""

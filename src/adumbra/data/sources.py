@@ -19,6 +19,7 @@ from adumbra.schema.schema import Schema
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from adumbra.data.begun import BegunSource
     from adumbra.data.split import Split, Watcher
 
 
@@ -188,6 +189,7 @@ class WatchedSource(SourceView):
     def __init__(self, source: Source, see: Callable[[SeenRows], None] = lambda _: None) -> None:
         super().__init__(source)
         _require_bounded(source)
+        self._begun: BegunSource | None = None
         self.watch(see)
         public = source.public_rows() if self.schema.rows is None else None
         if public is not None:  # the number of rows is part of what is known
@@ -209,6 +211,16 @@ class WatchedSource(SourceView):
         self._see, self.watcher = see, watcher
         self.is_seen = False  # whether a whole pass was watched
 
+    def begin(self, rows: int, most: int) -> None:
+        """Decode the first rows of the first pass from now on, if the source can; then call `end`."""
+        begun = getattr(self._source, "begun", None)
+        self._begun = None if begun is None else begun(rows, most)
+
+    def end(self) -> None:
+        """Drop what was read ahead and no pass has taken."""
+        if self._begun is not None:
+            self._begun.end()
+
     def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Batch | SetBatch]:
         """The source's blocks; the first pass over all rows is watched."""
         return (part.read() for part in self.parts(rows, start, stop))
@@ -216,7 +228,8 @@ class WatchedSource(SourceView):
     def parts(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """The same blocks; each is shown by whoever reads it, in any order."""
         watching = not self.is_seen and start == 0 and stop is None
-        for part in _readable(parts(self._source, rows, start, stop)):
+        read = partial(parts, self._source) if self._begun is None else self._begun.parts
+        for part in _readable(read(rows, start, stop)):
             yield replace(part, read=partial(self._shown, part, self._see)) if watching else part
         self.is_seen = self.is_seen or watching
 

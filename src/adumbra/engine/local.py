@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import ThreadpoolController
 
-from adumbra.data.sources import Batch, Part, SetBatch, Source, join_sets, parts
+from adumbra.data.sources import Batch, Part, SetBatch, Source, WatchedSource, join_sets, parts
 from adumbra.errors import Unsupported, require
 from adumbra.numerics import NOISE_BLOCK, Ints, Lattice
 from adumbra.statistics.base import Statistic
@@ -132,6 +132,10 @@ class LocalEngine:
         self.memory = memory  # bytes that a release may take; None: what the machine has
         self._ahead = AHEAD_BYTES if memory is None else min(AHEAD_BYTES, memory // 8)
         self.progress = progress
+
+    def begin(self, source: WatchedSource) -> None:
+        """Decode the first blocks before a pass asks for them; they count as read and not finished."""
+        source.begin(self.rows_per_block or block_rows(source.width), self._ahead // 2)
 
     def fold(
         self,
