@@ -163,6 +163,7 @@ class Tables:
             self._held, self._shape = tempfile.TemporaryDirectory(dir=self._folder), shape
             (Path(self._held.name) / "rows").mkdir()
             write_table(case, Path(self._held.name) / "rows")
+            os.sync()  # else it goes to the disk while the first releases are timed
         return Path(self._held.name) / "rows"
 
 
