@@ -1,7 +1,6 @@
 """Noisy one-way histograms made into distributions, and distributions into values.
 
 project      to the simplex: the nearest distribution in L2
-denoise      many columns with like cells: a common shape plus singular directions above the noise
 merge        neighbouring cells joined until each holds a share of the rows, rare levels joined to one
 fill         ranks to values: exactly the distribution's own share of rows in each cell
 """
@@ -9,7 +8,6 @@ fill         ranks to values: exactly the distribution's own share of rows in ea
 import numpy as np
 
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.matrices import shrink_rectangular
 
 _EMPTY = -(2.0**80)  # no count comes near
 COMMON_COLUMNS = 8  # columns with like cells before a common shape is looked for
@@ -27,22 +25,6 @@ def project_simplex(rows: Array, totals: Array | float = 1.0) -> Array:
     last = np.maximum((ordered - excess > 0).sum(axis=1) - 1, 0)
     level = excess[np.arange(len(table)), last]
     return np.asarray(np.maximum(table - level[:, None], 0.0)).reshape(np.shape(rows))
-
-
-def denoise_columns(histograms: list[Array], sigma: float) -> list[Array | None]:
-    """Histograms with the same number of cells, denoised together; None for those with too few alike."""
-    cleaned: list[Array | None] = [None] * len(histograms)
-    sizes = np.array([len(histogram) for histogram in histograms])
-    for size in np.unique(sizes):
-        places = np.flatnonzero(sizes == size)
-        if len(places) < COMMON_COLUMNS or size < 2:
-            continue
-        table = np.stack([histograms[place] for place in places])
-        shape = table.mean(axis=0)
-        table = shape + shrink_rectangular(table - shape, sigma)[0]
-        for place, row in zip(places, table, strict=True):
-            cleaned[place] = row
-    return cleaned
 
 
 def merge_cells(weights: Array, parts: int, least: float) -> Ints:

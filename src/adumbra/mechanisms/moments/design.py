@@ -37,10 +37,12 @@ QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its exp
 MOST_BINNED = 16  # numbers are cut into bins beside categories, if at most this many, and the noise of
 BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: fewer categories, or as many
 LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
-NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns: few can share a shape, ...
-DROWNED_SHARE, FEW_NUMBERS = 0.6, 32  # ... and where their cells drown, for at most so many numbers
-NOISY_SHARES = (0.7, 0.8)  # the same where pairs are noise: without and with a class
-POOLED_SHARES = (0.35, 0.65)  # of these, over all classes; the second where pairs are noise
+FEW_NUMBERS = ((8, 0.75), (32, 0.6))  # the same for at most so many numbers: few can share a shape
+NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns, ...
+DROWNED_SHARE = 0.3  # ... and for any number of them where pairs are noise
+NOISY_SHARES = (0.7, 0.8)  # the same beside categories: without and with a class
+POOLED_SHARES = (0.35, 0.65)  # of these, over all classes, at least, and more of many classes, ...
+POOLED_KNOWN = (0.5, 0.75)  # ... so that this part is known of their sums; the second: pairs are noise
 RADIUS_SHARE = 0.02
 COARSE_CELLS = 16  # of a number that is cut into bins, instead of FINE_CELLS, ...
 LOUD_CELLS = 0.05  # ... where noise alone would make these wrong by more than this (total variation) ...
@@ -101,7 +103,7 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     is_pooled = label is not None and any(f.is_levels for f in features)
     # What finer histograms cost those over all classes pay, so that cells by class keep their noise.
     more = finer / schema.width if steps else 0.0
-    pooled = [part - (1.0 - part) * more for part in POOLED_SHARES]
+    pooled = [part - (1.0 - part) * more for part in _pooled_parts(classes)]
     # Categories learn their classes from the histograms; numbers learn them from the Gram. Without a
     # class the appended constant tells of means alone, which the histograms know.
     weight = LEVEL_WEIGHT if all(f.is_levels for f in features) else NUMBER_WEIGHT
@@ -121,7 +123,9 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     )
     edge = relative_edge(config, decided, decided.widest)
     if edge > REFINED_EDGE and config.marginal_share is None:  # pairs are noise: one-way laws get more
-        share = _histogram_share(config, features, count, most=NOISY_SHARES[label is not None])
+        share = _histogram_share(
+            config, features, count, most=NOISY_SHARES[label is not None], least=DROWNED_SHARE
+        )
         decided = replace(decided, shares=_shares(share, pooled[1], is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest)
     is_quiet = edge <= REFINED_EDGE
@@ -145,6 +149,16 @@ def _shares(histograms: float, part: float, *, is_pooled: bool) -> tuple[float, 
         return (histograms, *rest)
     pooled = part * histograms
     return (histograms - pooled, *rest, pooled)
+
+
+def _pooled_parts(classes: int) -> list[float]:
+    """The part of histograms that is for those over all classes; the second where pairs are noise.
+
+    Counts by class tell of these sums too, the less the more classes they are added over.
+    """
+    one = 1.0 / max(classes, 2)
+    least = zip(POOLED_SHARES, POOLED_KNOWN, strict=True)
+    return [max(part, (known - one) / (1.0 - one)) for part, known in least]
 
 
 def _is_coded(decided: Design) -> bool:
@@ -236,7 +250,7 @@ def _is_binned(config: MomentsConfig, columns: int, numeric: int, rows: int, *, 
 
 
 def _histogram_share(
-    config: MomentsConfig, features: tuple[Feature, ...], rows: int, *, most: float
+    config: MomentsConfig, features: tuple[Feature, ...], rows: int, *, most: float, least: float = 0.0
 ) -> float:
     """The histograms' part of the budget: `most` beside categories, else less, the more cells drown.
 
@@ -244,20 +258,21 @@ def _histogram_share(
     known well soon, and pairs hold nearly all of the error, unless these are noise.
 
     Errors of histograms and of the Gram both grow with sqrt(columns) / (rows mu), so that the best
-    parts hardly depend on either. But of numbers alone, whose columns share a shape, a cell with more
-    noise than rows is worth nothing. The mean over columns, each by its own cells. Never below what a
-    config may ask for: nothing is left of less. Few columns are not given up: smoothing over cells
-    still finds their laws, and the Gram of few columns needs little. Of very few, laws are worth more
-    than the Gram where cells drown, for it drowns too.
+    parts hardly depend on either. But of many numbers, whose columns share a shape, a cell with more
+    noise than rows is worth little. The mean over columns, each by its own cells. Never below `least`,
+    nor below what a config may ask for: nothing is left of less. Few columns share no shape, and their
+    Gram needs little.
     """
     if any(f.is_levels for f in features):
         return most
+    for limit, share in FEW_NUMBERS:
+        if len(features) <= limit:
+            return share
     sigma = math.sqrt(2.0 * (len(features) + 1) / NUMBER_SHARE) / rough_mu(config)
     cells = [SCORE_CELLS if f.edges is not None else f.cells for f in features]  # a number's crowd
     heard = sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)
-    drowned = DROWNED_SHARE * (1.0 - heard) if len(features) <= FEW_NUMBERS else 0.0
-    least = NARROW_SHARE if len(features) <= MOST_CHOSEN else LEAST_SHARE
-    return max(NUMBER_SHARE * heard + drowned, least)
+    narrow = NARROW_SHARE if len(features) <= MOST_CHOSEN else LEAST_SHARE
+    return max(NUMBER_SHARE * heard, narrow, least)
 
 
 def _bin_cells(config: MomentsConfig, schema: Schema, label: int | None, rows: int) -> int:

@@ -8,6 +8,7 @@ likelier, their signal is a smooth one. All arguments are released numbers.
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -81,11 +82,11 @@ def _likeliest(noisy: Array, sigma: float, total: float, widths: Array | None) -
         return noisy, True
     seen = noisy - (float(noisy.sum()) - total) / cells
     spread, even = sigma * math.sqrt(1.0 - 1.0 / cells), whole / cells
-    best, found = _apart(seen, even, spread)
+    best, found = apart_counts(seen, even, spread)
     is_apart = True
     if widths is not None:
         alone = stands_alone(widths)
-        for law in _densities(widths) * whole:
+        for law in densities(widths) * whole:
             spreads = np.where(alone, even, law)[None] ** 2
             likely, beyond = _smooth((seen - law)[None], spreads, spread**2, alone)
             likely -= 0.5 * float(((seen - law) ** 2).sum()) / spread**2  # as that of cells apart
@@ -94,14 +95,14 @@ def _likeliest(noisy: Array, sigma: float, total: float, widths: Array | None) -
     return found, is_apart
 
 
-def _densities(widths: Array) -> Array:
+def densities(widths: Array) -> Array:
     """Laws of cells whose density falls (or rises) like an exponential from the lower bound on."""
     middle = (np.cumsum(widths) - widths / 2.0) / float(widths.sum())
     laws = widths * np.exp(-np.outer(_FALLS, middle))
     return np.asarray(laws / laws.sum(axis=1, keepdims=True))
 
 
-def _apart(seen: Array, even: float, spread: float) -> tuple[float, Array]:
+def apart_counts(seen: Array, even: float, spread: float) -> tuple[float, Array]:
     """Counts as draws of a Gamma law around the even count, whose shape is the likeliest.
 
     It is large where cells are alike, small where few hold nearly all. So noise neither fills empty
@@ -212,19 +213,38 @@ def _smooth(difference: Array, shape: Array, variance: float, alone: Flags) -> t
 
     Gives its log likelihood against that of noise alone, and its posterior mean.
     """
+    best, found = -math.inf, np.zeros_like(difference)
+    for likely, kept, vectors in _smooth_readings(difference, shape, variance, alone):
+        if (whole := float(likely.sum())) > best:
+            best, found = whole, kept @ vectors.T
+    return best, found
+
+
+def smooth_each(difference: Array, shape: Array, variance: float, alone: Flags) -> tuple[Array, Array]:
+    """The same for each row by itself: every one has its own reach and strength."""
+    best, found = np.full(len(difference), -math.inf), np.zeros_like(difference)
+    whole = np.broadcast_to(shape, difference.shape)
+    for likely, kept, vectors in _smooth_readings(difference, whole, variance, alone):
+        is_better = likely > best
+        best = np.where(is_better, likely, best)
+        found[is_better] = kept[is_better] @ vectors.T
+    return best, found
+
+
+def _smooth_readings(
+    difference: Array, shape: Array, variance: float, alone: Flags
+) -> Iterator[tuple[Array, Array, Array]]:
+    """For each reach and strength: every row's log likelihood, its posterior mean, and their basis."""
     cells = np.arange(difference.shape[1])
     apart = np.abs(np.subtract.outer(cells, cells)).astype(np.float64)
     apart[(alone | alone[:, None]) & (apart > 0.0)] = _FAR
     rows, columns = shape.mean(axis=1), shape.mean(axis=0)
     mean = max(float(shape.mean()), _FLOOR)
     scale = np.sqrt(columns / mean)
-    best, found = -math.inf, np.zeros_like(difference)
     for reach in _REACHES:
         values, vectors = np.linalg.eigh(np.outer(scale, scale) * alike(apart / reach))
         seen, prior = difference @ vectors, np.outer(rows / mean, np.maximum(values, 0.0))
         for strength in _STRENGTHS:
             total = strength * prior + 1.0  # signal and noise, over noise
-            likely = -0.5 * float((np.log(total) + seen**2 / variance * (1.0 / total - 1.0)).sum())
-            if likely > best:
-                best, found = likely, (seen * (1.0 - 1.0 / total)) @ vectors.T
-    return best, found
+            likely = -0.5 * (np.log(total) + seen**2 / variance * (1.0 / total - 1.0)).sum(axis=1)
+            yield likely, seen * (1.0 - 1.0 / total), vectors

@@ -14,11 +14,11 @@ from adumbra.numerics import Array, Ints
 from adumbra.postprocess.marginals import (
     COMMON_COLUMNS,
     cell_means,
-    denoise_columns,
     merge_cells,
     merge_rare,
     project_simplex,
 )
+from adumbra.postprocess.moments.alike import read_alike
 from adumbra.postprocess.moments.bayes import (
     counts_posterior,
     crowded_counts,
@@ -38,8 +38,9 @@ RADIUS_CELLS = 64  # of the lengths of rows
 _UNIT = 1000.0  # the mean variance of columns, as the count that empirical Bayes expects
 _MOST_NOISE = 2.0  # standard deviations of a histogram's mean that another release may move it by
 _MOST_TILT, _TILT_STEPS = 500.0, 50
+_LEAST_PART = 1e-6  # of what is expected: a cell that no class shows, though all together do, has rows
+_FITTED, _TINY = 30, 1e-300  # rounds that make classes add up
 _LEAST_COUNT = 1e-6  # rows over all finer cells: a wide cell that shows none has its rows in all of them
-_FEW_COLUMNS = 64  # columns up to which a common shape may hide one that has a shape of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +82,13 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
     lacking: list[Array] = []  # of each number that may be missing: the shares of present and missing
     counted = zip(design.columns, histograms, strict=False)
     measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
-    numbers = [h[0, : f.cells] for f, h in measured if not f.is_levels]
-    cleaned = iter(_with_own_shapes(denoise_columns(numbers, sigma), numbers, sigma))
+    cleaned = iter(_read_numbers(measured, total, sigma))
     shared = _shared_shapes(measured, noise.pooled)
     for place, (feature, histogram) in enumerate(measured):
-        present = total
+        present = _present(feature, histogram, total)
         if feature.missing is not None:
-            absent = min(max(float(histogram[:, feature.cells].sum()), 0.0), total)
+            absent = _absent(feature, histogram, total)
             lacking.append(np.array([total - absent, absent]) / total)
-            present = max(total - absent, 1.0)
         widths = None if feature.edges is None else np.diff(feature.edges)
         if not feature.is_levels:
             laws.append(_own_law(next(cleaned), histogram[0, : feature.cells], present, sigma, widths))
@@ -111,26 +110,29 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
     )
 
 
-def _with_own_shapes(
-    common: list[Array | None], counts: list[Array], sigma: float
+def _read_numbers(
+    measured: list[tuple[Feature, Array]], total: float, sigma: float
 ) -> list[Array | None]:
-    """Histograms that share a shape, each with what noise does not explain of its own beyond it.
+    """Counts of numbers and pairs of levels that have enough columns like them; None of the others."""
+    own = [(f, h) for f, h in measured if not f.is_levels]
+    return read_alike(
+        [h[0, : f.cells] for f, h in own],
+        [None if f.edges is None else np.diff(f.edges) for f, _ in own],
+        [_present(f, h, total) for f, h in own],
+        sigma,
+    )
 
-    A column unlike the others (a target, say) is one direction among few, which the noise edge hides;
-    its loudest cells still stand out. The strengths of all cells are found together. With many columns
-    the shape knows more, and what little is left of their noise would fill empty cells.
-    """
-    found = list(common)
-    for size in {len(one) for one in common if one is not None and len(one) > 2}:
-        places = [i for i, one in enumerate(common) if one is not None and len(one) == size]
-        if len(places) > _FEW_COLUMNS:
-            continue
-        shape = np.stack([one for one in common if one is not None and len(one) == size])
-        beyond = np.stack([counts[i] for i in places]) - shape
-        own = shape + sparse_signal(beyond, shape, sigma**2)[1]
-        for place, row in zip(places, own, strict=True):
-            found[place] = row
-    return found
+
+def _absent(feature: Feature, histogram: Array, total: float) -> float:
+    """Rows in which a number is missing."""
+    return min(max(float(histogram[:, feature.cells :].sum()), 0.0), total)
+
+
+def _present(feature: Feature, histogram: Array, total: float) -> float:
+    """Rows in which a column has a value."""
+    if feature.missing is None:
+        return total
+    return max(total - _absent(feature, histogram, total), 1.0)
 
 
 def _shared_shapes(measured: list[tuple[Feature, Array]], sigma: float) -> dict[int, Array]:
@@ -157,7 +159,7 @@ def _own_law(
 ) -> Array:
     """The law of a number or a pair of levels: by the shape of columns like it, or by its own cells."""
     if common is not None:
-        return np.asarray(project_simplex(common, total) / total)
+        return np.asarray(common / total)
     if len(counts) == 2:
         return np.asarray(project_simplex(counts, total) / total)
     return np.asarray(counts_posterior(counts, sigma, total, widths) / total)
@@ -215,8 +217,20 @@ def _conditional(joint: Array, sizes: Array, pooled: Array, sigma: float, widths
     else:
         found = ordered_signal(beyond, expected, sigma**2, stands_alone(widths))
     counts = project_simplex(expected + found, sizes)
-    held = counts.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(held > 0.0, counts / np.maximum(held, 1e-9), pooled))
+    return _adding_up(counts, expected)
+
+
+def _adding_up(counts: Array, expected: Array) -> Array:
+    """The law of each class, so that all classes together show the law of all (iterative fitting).
+
+    Counts that noise pushed below none were raised, and raised alike in every class they do not add up.
+    """
+    rows, columns = expected.sum(axis=1, keepdims=True), expected.sum(axis=0)
+    counts = np.maximum(counts, _LEAST_PART * expected)
+    for _ in range(_FITTED):
+        counts = counts * (columns / np.maximum(counts.sum(axis=0), _TINY))
+        counts = counts * (rows / np.maximum(counts.sum(axis=1, keepdims=True), _TINY))
+    return np.asarray(np.where(rows > 0.0, counts / np.maximum(rows, _TINY), columns / columns.sum()))
 
 
 def with_finer(design: Design, marginals: Marginals, released: Noisy) -> Marginals:

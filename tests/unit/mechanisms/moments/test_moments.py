@@ -312,7 +312,7 @@ def test_the_plan_says_how_many_rows_it_assumes():
     assert "(a guess): give -o expected_rows=N" in private  # there `rows` may not be declared
 
 
-@pytest.mark.parametrize(("rows", "width"), [(500, 3000), (1, 2), (40, 12)])
+@pytest.mark.parametrize(("rows", "width"), [(50, 3000), (1, 2), (20, 12)])
 def test_a_hopeless_release_is_said_first_and_bluntly(rows, width):
     planned = workflow.plan(MomentsConfig(epsilon=1.0), Schema.numeric(width, 0.0, 1.0, rows=rows))
     count = "1 row" if rows == 1 else f"{rows} rows"
@@ -392,25 +392,30 @@ def test_rules_use_public_numbers():
     ]
     assert quantiles == sorted(quantiles)
     assert set(quantiles) == set(moments_plan.CLIP_QUANTILES)
-    shares = [
-        design(MomentsConfig(epsilon=1.0, table_share=0.0), with_rows(schema, n)).shares
-        for n in (5, 1000, 100_000)
-    ]
+    config = MomentsConfig(epsilon=1.0, table_share=0.0)
+    shares = [design(config, with_rows(schema, n)).shares for n in (5, 1000, 100_000)]
     # by class and over all classes: both are more where pairs are noise, the second most of all
     assert [one[0] + one[3] for one in shares] == pytest.approx([0.8, 0.8, 0.7])
     assert [one[3] / (one[0] + one[3]) for one in shares] == pytest.approx([0.65, 0.65, 0.35])
+
+    named = tuple(f"c{i}" for i in range(11))
+    many = replace(schema, columns=(*schema.columns[:-1], replace(schema.columns[-1], categories=named)))
+    parts = [design(config, with_rows(many, n)).shares for n in (5, 100_000)]
+    # of eleven classes, so much that a half (or three quarters) of all precision is of their sums
+    known = [one[3] / (one[0] + one[3]) for one in parts]
+    assert [part + (1.0 - part) / 11.0 for part in known] == pytest.approx([0.75, 0.5])
 
     def of_numbers(columns):
         config = MomentsConfig(epsilon=1.0, table_share=0.0)
         sized = [with_rows(numbers_schema(columns), n) for n in (5, 1000, 100_000)]
         return [design(config, one).shares[0] for one in sized]
 
-    few, some = of_numbers(6), of_numbers(40)
-    assert 0.6 > few[0] > few[1] > few[2] >= 0.4  # laws of few columns are all that can be known
-    assert some[0] == 0.25 <= some[1] < some[2] <= 0.4
-    config = MomentsConfig(epsilon=1.0)
-    wide = [design(config, with_rows(numbers_schema(80), n)).shares[0] for n in (5, 1000, 100_000)]
-    assert 0.0 < wide[0] < 0.1 < wide[1] < wide[2] <= 0.4  # less where histograms drown
+    assert of_numbers(8) == [0.75] * 3  # few columns share no shape, and their Gram needs little
+    assert of_numbers(9) == of_numbers(32) == [0.6] * 3
+    some, wide = of_numbers(40), of_numbers(80)
+    assert [some[0], wide[0]] == [0.3, 0.3]  # where pairs are noise
+    assert 0.25 <= some[1] < some[2] <= 0.4
+    assert 0.0 < wide[1] < wide[2] <= 0.4  # less where histograms drown
     assert design(MomentsConfig(epsilon=0.01), with_rows(schema, 300)).quantile == 0.5
     half = MomentsConfig(epsilon=1.0, marginal_share=0.5)
     assert design(half, with_rows(schema, 1000)).shares == pytest.approx((0.325, 0.02, 0.48, 0.175))

@@ -18,7 +18,14 @@ from adumbra.mechanisms.moments.plan import settle
 from adumbra.postprocess.moments import sampling
 from adumbra.postprocess.moments.bayes import counts_posterior, sparse_signal, stands_alone
 from adumbra.postprocess.moments.goal import owners_of
-from adumbra.postprocess.moments.laws import CellNoise, Noisy, _conditional, read_marginals, with_pooled
+from adumbra.postprocess.moments.laws import (
+    CellNoise,
+    Noisy,
+    _adding_up,
+    _conditional,
+    read_marginals,
+    with_pooled,
+)
 from adumbra.postprocess.moments.tables import codes_of, measure, read_codes
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.orders import Order
@@ -279,6 +286,30 @@ def test_counts_by_class_take_in_those_over_all_classes():
     assert (alone.single, alone.own) == pytest.approx((6.0, 6.0))
     assert alone.pooled == pytest.approx(6.0 * math.sqrt(2.0))
     assert alone.weights == (0.0, 0.0)
+
+
+def test_laws_of_many_classes_add_up_to_the_law_of_all():
+    """Counts below none were raised to none in every class: together they showed another law."""
+    rng, shares = np.random.default_rng(7), np.full(9, 1.0 / 9.0)
+    truth, gaps = rng.dirichlet(np.full(12, 0.5)), []
+    for _ in range(20):
+        noise = CellNoise.of_both(60.0, 20.0, 9)
+        joint = np.outer(shares, truth) * 5000.0 + 60.0 * rng.normal(size=(9, 12))
+        pooled = truth * 5000.0 + 20.0 * rng.normal(size=12)
+        both = with_pooled(joint.ravel(), pooled, noise).reshape(9, 12)
+        whole = counts_posterior(both.sum(axis=0), noise.pooled, 5000.0) / 5000.0
+        laws = _conditional(both, shares * 5000.0, whole, noise.own, None)
+        assert np.allclose(laws.sum(axis=1), 1.0)
+        gaps.append(np.abs(shares @ laws - whole).max())
+    assert max(gaps) < 1e-3
+
+
+def test_a_cell_that_no_class_shows_has_the_rows_that_all_together_have():
+    counts, expected = np.array([[3.0, 0.0], [2.0, 0.0]]), np.array([[2.0, 1.0], [2.0, 0.0]])
+    laws = _adding_up(counts, expected)
+    assert np.allclose(np.array([3.0, 2.0]) / 5.0 @ laws, [0.8, 0.2])
+    empty = _adding_up(np.array([[3.0, 1.0], [0.0, 0.0]]), np.array([[3.0, 1.0], [0.0, 0.0]]))
+    assert np.allclose(empty, [[0.75, 0.25], [0.75, 0.25]])  # a class without rows is like all
 
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])

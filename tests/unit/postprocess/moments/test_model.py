@@ -17,7 +17,6 @@ from adumbra.postprocess.latent import (
 from adumbra.postprocess.marginals import (
     cell_limits,
     cell_means,
-    denoise_columns,
     fill,
     merge_cells,
     merge_rare,
@@ -32,7 +31,6 @@ from adumbra.postprocess.matrices import (
     shrunk_directions,
 )
 from adumbra.postprocess.moments import model as moments_model
-from adumbra.postprocess.moments.laws import _FEW_COLUMNS, _with_own_shapes
 from adumbra.postprocess.moments.model import _kept
 
 
@@ -169,17 +167,6 @@ def test_simplex_projection_is_the_nearest_law():
     assert np.allclose(project_simplex(np.array([[1.0, 2.0]]), np.array([-1.0])), 0.0)
 
 
-def test_columns_with_like_cells_are_denoised_together():
-    rng = np.random.default_rng(4)
-    truth = [np.array([5.0, 9.0, 4.0, 1.0]) * 10 for _ in range(40)]
-    noisy = [row + rng.normal(size=4) for row in truth] + [np.array([3.0, 4.0])]
-    cleaned = denoise_columns(noisy, 1.0)
-    before = sum(np.linalg.norm(a - b) for a, b in zip(noisy, truth, strict=False))
-    after = sum(np.linalg.norm(a - b) for a, b in zip(cleaned, truth, strict=False))
-    assert after < 0.4 * before
-    assert cleaned[-1] is None  # nothing is like it
-
-
 def noisy_variances(seed, signal):
     noise = np.triu(np.random.default_rng(seed).normal(scale=0.01, size=(12, 12)), 1)
     return np.diag(np.full(12, 0.25)) + signal * (1.0 - np.eye(12)) + noise + noise.T
@@ -207,30 +194,6 @@ def test_correlations_that_stand_out_are_shrunk_by_directions():
     assert alone == pytest.approx(np.sqrt(4.0**2 - 2.0**2))
     drowned, _ = shrunk_covariance(np.zeros((3, 3)), 1.0, np.array([0.5, 0.0, 0.25]))
     assert drowned.tolist() == [0.25, 0.5]
-
-
-@pytest.mark.parametrize("columns", [40, _FEW_COLUMNS, _FEW_COLUMNS + 1])
-def test_one_column_unlike_the_others_keeps_its_shape_among_few(columns):
-    rng = np.random.default_rng(5)
-    truth = np.full((columns, 18), 100.0)
-    truth[-1] = 0.0
-    truth[-1, [0, -1]] = 900.0  # a target that is low or high; the noise edge hides it among the others
-    noisy = list(truth + rng.normal(scale=150.0, size=truth.shape))
-    common = denoise_columns(noisy, 150.0)
-    found = _with_own_shapes(common, noisy, 150.0)
-    before, after = (np.linalg.norm(np.stack(one) - truth, axis=1) for one in (common, found))
-    if columns > _FEW_COLUMNS:
-        assert np.array_equal(after, before)
-        return
-    assert after[-1] < 0.75 * before[-1]
-    assert after[:-1].mean() < before[:-1].mean() + 0.1 * 150.0  # the others hardly follow their noise
-
-
-def test_pairs_of_levels_and_columns_like_no_other_are_left_alone():
-    own = _with_own_shapes([None, np.zeros(2)], [np.zeros(3), np.ones(2)], 1.0)
-    assert own[0] is None
-    assert own[1] is not None
-    assert not own[1].any()
 
 
 def test_rare_levels_share_the_last_group():
