@@ -1,5 +1,6 @@
 """The tables of docs/explanation/utility.md, made anew from the results of `moments.py`."""
 
+import math
 from collections import defaultdict
 
 from comparison import facts
@@ -81,16 +82,28 @@ def below(cells, names, epsilons):
     found = []
     for name in names:
         for epsilon in epsilons:
-            own = []
-            for score in ERRORS:
-                ours, floor = (cells.get((name, m, epsilon, score)) for m in ("moments", "independent"))
-                if ours is not None and floor is not None and short(ours[0]) > short(floor[0]):
-                    own.append(f"{score[:-3]} {shown(ours)} ({short(floor[0])})")
+            listed = [_against_floor(cells, name, epsilon, score) for score in ERRORS]
+            own = [words for words in listed if words]
             if own:
                 found.append(f"`{name}` at ε = {epsilon:g}: {', '.join(own)}")
     if not found:
         return "No mean of our draws is worse than the floor."
-    return "Worse than the floor (in brackets) in the mean of our draws: " + "; ".join(found) + "."
+    return (
+        "Worse than the floor (in brackets) in the mean of our draws, in bold where the difference is "
+        "larger than its 95 % interval: " + "; ".join(found) + "."
+    )
+
+
+def _against_floor(cells, name, epsilon, score):
+    """Our error, if it is above the floor's; and that of real rows, if these are above it, too."""
+    ours, floor = (cells.get((name, m, epsilon, score)) for m in ("moments", "independent"))
+    if ours is None or floor is None or short(ours[0]) <= short(floor[0]):
+        return ""
+    is_sure = ours[0] - floor[0] > math.hypot(ours[1], floor[1])  # never of a single draw
+    words = f"{score[:-3]} {shown(ours)} ({short(floor[0])})"
+    real = cells.get((name, "real", None, score))
+    more = f", real rows {short(real[0])}" if real is not None and real[0] > floor[0] else ""
+    return (f"**{words}**" if is_sure else words) + more
 
 
 def trees(lines):

@@ -75,3 +75,17 @@ def test_held_out_columns_are_declared_by_their_values_alone():
     assert columns[0].categories == ("0", "1")
     assert (columns[1].lower, columns[1].upper) == (0, 19)
     assert frame["code"].tolist()[:2] == ["0", "1"]
+
+
+def test_the_page_says_where_the_floor_is_better_and_whether_that_is_sure():
+    def cells(ours, floor, half):
+        key = ("xor", "moments", 1.0, "one-way TV"), ("xor", "independent", 1.0, "one-way TV")
+        return {key[0]: (ours, half, 3), key[1]: (floor, half, 3)}
+
+    assert "No mean" in moments_page.below(cells(0.02, 0.03, 0.001), ["xor"], [1.0])
+    sure = moments_page.below(cells(0.04, 0.03, 0.001), ["xor"], [1.0])
+    assert "**one-way .040 ± .001 (.030)**" in sure
+    assert "**" not in moments_page.below(cells(0.04, 0.03, 0.008), ["xor"], [1.0])
+    assert "**" not in moments_page.below(cells(0.04, 0.03, float("nan")), ["xor"], [1.0])  # one draw
+    real = {("xor", "real", None, "one-way TV"): (0.035, float("nan"), 1)}
+    assert "real rows .035" in moments_page.below(cells(0.04, 0.03, 0.001) | real, ["xor"], [1.0])
