@@ -48,8 +48,10 @@ LISTED: dict[str, tuple[str, ...]] = {
     # -- sizes that no recorded table has; the noise is the same call
     "public numbers: more than 32 or 64 columns, 4 million cells or 1,500 candidate tables": (
         "mechanisms.moments.chosen:candidates: room < 0 or len(found) == MOST_CANDIDATES [yes]",
-        "mechanisms.moments.design:_histogram_share: len(features) <= FEW_NUMBERS [no]",
+        "mechanisms.moments.design:_histogram_share: f.edges is not None [no]",
+        "mechanisms.moments.design:_histogram_share: f.edges is not None [yes]",
         "mechanisms.moments.design:_histogram_share: len(features) <= MOST_CHOSEN [no]",
+        "mechanisms.moments.design:_histogram_share: len(features) <= MOST_CHOSEN [yes]",
     ),
     "large tables are read twice (tests/unit/mechanisms/ron_gauss/test_ron_gauss.py)": (
         "mechanisms.ron_gauss.sums:_first_pass: kept is not None [no]",
