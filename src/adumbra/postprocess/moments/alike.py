@@ -27,6 +27,7 @@ from adumbra.postprocess.moments.bayes import (
     sparse_signal,
     stands_alone,
 )
+from adumbra.postprocess.moments.design import Feature
 
 FEW_COLUMNS = 64  # up to which a common shape may hide one that has a shape of its own ...
 VERY_FEW = 32  # ... and up to which it may know less than a column by itself
@@ -146,3 +147,22 @@ def _each_alone(group: Alike, widths: Array, alone: Flags, table: Array) -> Arra
         best = np.where(is_better, likely, best)
         found[is_better] = (law + beyond)[is_better]
     return project_simplex(found, group.totals)
+
+
+def shared_shapes(measured: list[tuple[Feature, Array]], sigma: float) -> dict[int, Array]:
+    """Counts over all classes of categories that declare the same levels: answers on one scale, say.
+
+    Each level's count is drawn to its mean over these columns, as far as noise explains how they vary.
+    """
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for place, (feature, _) in enumerate(measured):
+        if feature.levels:
+            alike[feature.levels, feature.cells].append(place)
+    found: dict[int, Array] = {}
+    for places in alike.values():
+        if len(places) >= COMMON_COLUMNS:
+            counts = np.stack([measured[place][1].sum(axis=0) for place in places])
+            shape, varied = counts.mean(axis=0), counts.var(axis=0, ddof=1)
+            kept = 1.0 - np.minimum(sigma**2 / np.maximum(varied, 1e-300), 1.0)
+            found |= dict(zip(places, shape + (counts - shape) * kept, strict=True))
+    return found

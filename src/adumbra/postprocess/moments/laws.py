@@ -4,7 +4,6 @@ Post-processing only: every argument is public or paid for.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +17,7 @@ from adumbra.postprocess.marginals import (
     merge_rare,
     project_simplex,
 )
-from adumbra.postprocess.moments.alike import read_alike
+from adumbra.postprocess.moments.alike import read_alike, shared_shapes
 from adumbra.postprocess.moments.bayes import (
     counts_posterior,
     crowded_counts,
@@ -83,7 +82,7 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
     counted = zip(design.columns, histograms, strict=False)
     measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
     cleaned = iter(_read_numbers(measured, total, sigma))
-    shared = _shared_shapes(measured, noise.pooled)
+    shared = shared_shapes(measured, noise.pooled)
     for place, (feature, histogram) in enumerate(measured):
         present = _present(feature, histogram, total)
         if feature.missing is not None:
@@ -133,25 +132,6 @@ def _present(feature: Feature, histogram: Array, total: float) -> float:
     if feature.missing is None:
         return total
     return max(total - _absent(feature, histogram, total), 1.0)
-
-
-def _shared_shapes(measured: list[tuple[Feature, Array]], sigma: float) -> dict[int, Array]:
-    """Counts over all classes of categories that declare the same levels: answers on one scale, say.
-
-    Each level's count is drawn to its mean over these columns, as far as noise explains how they vary.
-    """
-    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for place, (feature, _) in enumerate(measured):
-        if feature.levels:
-            alike[feature.levels, feature.cells].append(place)
-    found: dict[int, Array] = {}
-    for places in alike.values():
-        if len(places) >= COMMON_COLUMNS:
-            counts = np.stack([measured[place][1].sum(axis=0) for place in places])
-            shape, varied = counts.mean(axis=0), counts.var(axis=0, ddof=1)
-            kept = 1.0 - np.minimum(sigma**2 / np.maximum(varied, 1e-300), 1.0)
-            found |= dict(zip(places, shape + (counts - shape) * kept, strict=True))
-    return found
 
 
 def _own_law(
