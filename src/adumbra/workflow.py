@@ -116,7 +116,7 @@ class PreparedRelease:
             return self.method.draw(self.settled, self.source, self.engine, grant)
 
     def close(self) -> None:
-        """Close the ledger, if it was opened by `prepare`; nothing is charged, now or later."""
+        """Close the ledger, if `prepare` opened it, drop rows; nothing is charged, now or later."""
         self.closed.set()
         self.source.end()
         if self.is_ledger_ours:
@@ -145,8 +145,8 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
 ) -> PreparedRelease:
     """Settle a release and check all that can be foreseen; charges nothing. Takes what `release` takes.
 
-    Use the result as a context manager, or `close` it: it holds an open ledger. With `check=False` the
-    plan can be shown first; call `check` then.
+    Use the result as a context manager, or `close` it: it holds a ledger and rows. With `check=False`
+    the plan can be shown first; call `check` then.
 
     Raises
     ------

@@ -4,6 +4,7 @@ A thread decodes them while a release is settled, checked and paid. Nothing look
 pass does, and a pass is paid; an error waits for its place in the pass. What nobody takes is dropped.
 """
 
+import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,6 +24,7 @@ class BegunSource(PieceSource):
         self._held: deque[pa.RecordBatch] = deque()
         self._fault: BaseException | None = None
         self._enough = Event()
+        self._process = os.getpid()  # a fork has these rows, but not the thread
         # Not a daemon, which Python may stop inside Arrow; it ends by itself after `most` bytes.
         self._thread = Thread(target=self._read, args=(self._coming, most), name="adumbra-begun")
         with suppress(RuntimeError):  # no thread to be had: all is read later
@@ -30,7 +32,7 @@ class BegunSource(PieceSource):
 
     def pieces(self, rows: int, start: int) -> Iterator[pa.RecordBatch]:
         """What was read ahead and all that follows it, once; then the source's own."""
-        coming = self._coming
+        coming = self._coming if os.getpid() == self._process else None
         if start != 0 or coming is None:
             return iter(self._source.pieces(rows, start))
         self._coming = None
@@ -38,10 +40,17 @@ class BegunSource(PieceSource):
         return self._taken(coming)
 
     def end(self) -> None:
-        """Stop the thread and drop what nobody took."""
+        """Stop the thread and drop what nobody took; what a pass has taken is the pass's."""
+        if os.getpid() != self._process:
+            return
         self._halt()
+        if self._coming is not None:
+            self._coming = None
+            self._drop()
+
+    def _drop(self) -> None:
         self._held.clear()
-        self._coming = self._fault = None
+        self._fault = None
 
     def _read(self, coming: Iterator[pa.RecordBatch], most: int) -> None:
         """Decode pieces until they are enough, they end or one cannot be read."""
@@ -74,4 +83,5 @@ class BegunSource(PieceSource):
                 raise self._fault
             yield from coming
         finally:
-            self.end()
+            self._halt()
+            self._drop()

@@ -134,7 +134,12 @@ class LocalEngine:
         self.progress = progress
 
     def begin(self, source: WatchedSource) -> None:
-        """Decode the first blocks before a pass asks for them; they count as read and not finished."""
+        """Decode the first blocks before a pass asks for them; they count as read and not finished.
+
+        Not with fewer threads than Arrow has: it would take all of them.
+        """
+        if self.threads < pa.cpu_count():
+            return
         source.begin(self.rows_per_block or block_rows(source.width), self._ahead // 2)
 
     def fold(

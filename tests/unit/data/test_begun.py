@@ -247,3 +247,51 @@ def test_a_begun_source_is_for_any_pieces():
     table = pa.table({name: np.linspace(-1, 1, ROWS) for name in SCHEMA.names})
     plain = open_source(table, SCHEMA)
     assert np.array_equal(values(BegunSource(plain, NOISE_BLOCK, ALL)), values(plain))
+
+
+@pytest.mark.parametrize("taken", [0, 1, 4])
+def test_a_pass_keeps_its_rows_when_the_release_is_closed_meanwhile(source, taken):
+    """They were dropped, and the pass went on behind them: a release of a tenth of the rows."""
+    watched = WatchedSource(source)
+    watched.begin(NOISE_BLOCK, ALL)
+    read_through(source)
+    pieces = watched._begun.pieces(NOISE_BLOCK, 0)
+    rows = sum(piece.num_rows for piece in islice(pieces, taken))
+    watched.end()
+    assert rows + sum(piece.num_rows for piece in pieces) == 3 * ROWS
+    assert not readers()
+
+
+def test_an_error_that_was_read_ahead_stays_when_the_release_is_closed_meanwhile(source, monkeypatch):
+    def broken(*_):
+        yield pa.record_batch({name: [0.0] for name in SCHEMA.names})
+        raise InvalidInput("damaged")
+
+    monkeypatch.setattr(ParquetSource, "pieces", broken)
+    ahead = read_through(source.begun(NOISE_BLOCK, ALL))
+    pieces = ahead.pieces(NOISE_BLOCK, 0)
+    next(pieces)
+    ahead.end()
+    with pytest.raises(InvalidInput, match="damaged"):
+        list(pieces)
+
+
+def test_a_fork_reads_by_itself(source, monkeypatch):
+    """It has what was read ahead but no thread, and the reader may be in the middle of a piece."""
+    ahead = read_through(source.begun(NOISE_BLOCK, ALL))
+    monkeypatch.setattr(begun.os, "getpid", lambda: -1)
+    assert sum(piece.num_rows for piece in ahead.pieces(NOISE_BLOCK, 0)) == 3 * ROWS
+    ahead.end()
+    assert ahead._held  # the parent's
+    monkeypatch.undo()
+    ahead.end()
+    assert not ahead._held
+
+
+def test_fewer_threads_than_arrow_has_read_nothing_ahead(source, monkeypatch):
+    monkeypatch.setattr(pa, "cpu_count", lambda: 2)
+    for threads, is_begun in ((1, False), (2, True)):
+        watched = WatchedSource(source)
+        LocalEngine(threads=threads).begin(watched)
+        assert (watched._begun is not None) is is_begun
+        watched.end()

@@ -3,7 +3,7 @@
 Many columns show a shape that none of them shows alone. Of up to 32 numbers three readings compete: the
 shape with the directions above the noise and with what loud cells have beyond them; the shape with
 smooth differences; and each column by itself, around the shape of the others or a plain density. The one
-whose squared error is least, by Stein's unbiased estimate, is taken. All arguments are released numbers.
+whose squared error is least, estimated as Stein does, is taken. All arguments are released numbers.
 """
 
 import math
@@ -30,7 +30,8 @@ from adumbra.postprocess.moments.bayes import (
 from adumbra.postprocess.moments.design import Feature
 
 FEW_COLUMNS = 64  # up to which a common shape may hide one that has a shape of its own ...
-VERY_FEW = 32  # ... and up to which it may know less than a column by itself
+VERY_FEW = 32  # ... and, of all that share shapes, up to which it may know less than a column by itself
+MOST_CELLS = 128  # up to which cells are compared with each other: that takes the cube of them
 _STEP = 0.25  # standard deviations by which counts are moved to see how a reading follows them ...
 _PROBED = 64  # ... in as many directions as give so many columns: few columns need more of them
 
@@ -42,6 +43,7 @@ class Alike:
     totals: Array  # rows of each column
     sigma: float
     widths: Array | None  # of the cells of numbers; None: pairs of levels
+    is_few: bool = True  # whether there are few columns in all
 
 
 def read_alike(
@@ -60,6 +62,7 @@ def read_alike(
             np.array([totals[place] for place in places]),
             sigma,
             np.mean(known, axis=0) if known and size > 2 else None,
+            len(counts) <= VERY_FEW,
         )
         rows = _read(group, np.stack([counts[place] for place in places]))
         for place, row in zip(places, rows, strict=True):
@@ -71,7 +74,7 @@ def _read(group: Alike, table: Array) -> Array:
     """Every column's counts, without negative ones and with its total, by the best of the readings."""
     if group.sigma <= 0.0:
         return project_simplex(table, group.totals)
-    if group.widths is None or len(table) > VERY_FEW:
+    if group.widths is None or not group.is_few or table.shape[1] > MOST_CELLS:
         return _by_directions(group, table)
     alone = stands_alone(group.widths)
     readings: tuple[Callable[[Array], Array], ...] = (
@@ -84,9 +87,10 @@ def _read(group: Alike, table: Array) -> Array:
 
 
 def _judged(read: Callable[[Array], Array], table: Array, sigma: float) -> tuple[float, Array]:
-    """Stein's estimate of a reading's squared error, up to what all readings share, and its counts.
+    """A reading's squared error as Stein estimates it, up to what all readings share, and its counts.
 
-    How far a reading follows the noise is seen by moving the counts a little, in a few directions.
+    How far a reading follows the noise is seen by moving the counts a little, in a few directions. That
+    is unbiased for linear readings, and near it for these, which choose strengths and so may jump.
     """
     found, step, probes = read(table), _STEP * sigma, max(1, _PROBED // len(table))
     rng, follows = np.random.default_rng(0), 0.0  # public, and the same directions for all readings
@@ -102,7 +106,8 @@ def _shape(group: Alike, table: Array) -> Array:
     if group.widths is None:
         return np.asarray(shape)
     sigma, total = group.sigma / math.sqrt(len(table)), float(group.totals.mean())
-    return counts_posterior(shape, sigma, total, group.widths)
+    widths = group.widths if len(shape) <= MOST_CELLS else None
+    return counts_posterior(shape, sigma, total, widths)
 
 
 def _by_directions(group: Alike, table: Array) -> Array:

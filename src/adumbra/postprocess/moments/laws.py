@@ -38,7 +38,7 @@ _UNIT = 1000.0  # the mean variance of columns, as the count that empirical Baye
 _MOST_NOISE = 2.0  # standard deviations of a histogram's mean that another release may move it by
 _MOST_TILT, _TILT_STEPS = 500.0, 50
 _LEAST_PART = 1e-6  # of what is expected: a cell that no class shows, though all together do, has rows
-_FITTED, _TINY = 30, 1e-300  # rounds that make classes add up
+_FITTED, _CLOSE, _TINY = 300, 1e-4, 1e-300  # rounds at most that make classes add up, and how nearly
 _LEAST_COUNT = 1e-6  # rows over all finer cells: a wide cell that shows none has its rows in all of them
 
 
@@ -201,14 +201,17 @@ def _conditional(joint: Array, sizes: Array, pooled: Array, sigma: float, widths
 
 
 def _adding_up(counts: Array, expected: Array) -> Array:
-    """The law of each class, so that all classes together show the law of all (iterative fitting).
+    """The law of each class, fitted round by round so that all together nearly show the law of all.
 
-    Counts that noise pushed below none were raised, and raised alike in every class they do not add up.
+    Counts that noise pushed below none were raised to none in every class, so that they do not add up.
     """
     rows, columns = expected.sum(axis=1, keepdims=True), expected.sum(axis=0)
     counts = np.maximum(counts, _LEAST_PART * expected)
     for _ in range(_FITTED):
-        counts = counts * (columns / np.maximum(counts.sum(axis=0), _TINY))
+        shown = counts.sum(axis=0)
+        if float(np.abs(shown - columns).sum()) <= _CLOSE * float(columns.sum()):
+            break
+        counts = counts * (columns / np.maximum(shown, _TINY))
         counts = counts * (rows / np.maximum(counts.sum(axis=1, keepdims=True), _TINY))
     return np.asarray(np.where(rows > 0.0, counts / np.maximum(rows, _TINY), columns / columns.sum()))
 

@@ -97,6 +97,16 @@ def test_more_than_a_few_columns_are_read_by_directions():
     assert np.allclose(read(noisy, 300.0), directions(noisy, 300.0))
 
 
+@pytest.mark.parametrize(("columns", "cells"), [(8, 400), (VERY_FEW + 8, 18)])
+def test_long_columns_and_many_groups_are_read_by_directions_alone(columns, cells, monkeypatch):
+    """Eight ordinals of 500 levels took 18 s, and 30 groups of eight columns 14 s."""
+    monkeypatch.setattr(alike, "_judged", None)  # is not called
+    rng = np.random.default_rng(3)
+    noisy = [rng.normal(100.0, 10.0, cells if i < 8 else cells + 1) for i in range(columns)]
+    found = read_alike(noisy, [np.ones(len(x)) for x in noisy], [1e4] * columns, 10.0)
+    assert all(one.sum() == pytest.approx(1e4) for one in found)
+
+
 def test_a_shape_that_drowns_is_no_few_lucky_cells():
     """The mean of all columns was taken as it was: nearly all rows fell into two or three cells."""
     truth, found = np.repeat(bump(8.0, 4.0)[None], 100, axis=0), []
@@ -109,7 +119,7 @@ def test_a_shape_that_drowns_is_no_few_lucky_cells():
     assert after < 0.7 * before
 
 
-def test_the_estimated_error_of_a_reading_is_unbiased():
+def test_the_estimated_error_of_a_linear_reading_is_unbiased():
     """A plain reading (a half of each count) whose error is known; and one that follows all noise."""
     rng = np.random.default_rng(9)
     truth, sigma = rng.normal(scale=3.0, size=(16, 20)), 2.0
