@@ -87,6 +87,19 @@ def interval(values: Iterable[float]) -> tuple[float, float, int]:
     return float(held.mean()), float(half), len(held)
 
 
+def half_of_difference(left: tuple[float, float, int], right: tuple[float, float, int]) -> float:
+    """Half of the 95 % interval (Welch) of the difference of two means, each as `interval` gives it.
+
+    None (infinite) where one of them is of a single value.
+    """
+    if min(left[2], right[2]) < 2:
+        return math.inf
+    parts = [(half / student.ppf(0.975, count - 1)) ** 2 for _, half, count in (left, right)]
+    squares = sum(part**2 / (cell[2] - 1) for part, cell in zip(parts, (left, right), strict=True))
+    freedom = sum(parts) ** 2 / squares if squares else 1.0
+    return float(student.ppf(0.975, freedom) * math.sqrt(sum(parts)))
+
+
 def origin(runs: Iterable[Line]) -> list[str]:
     """One sentence per source tree, machine and command: where figures come from."""
     held: dict[str, dict[str, list[str]]] = {}

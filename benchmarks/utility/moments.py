@@ -28,7 +28,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import t as student
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from comparison import facts, judges
@@ -199,18 +198,8 @@ def compare(old, new):
         after = held[1].get(key)
         if after is None:
             continue
-        gap, half = np.mean(after) - np.mean(before), math.inf
-        if len(before) > 1 and len(after) > 1:
-            parts = [np.var(side, ddof=1) / len(side) for side in (before, after)]
-            freedom = (
-                sum(parts) ** 2
-                / sum(
-                    part**2 / (len(side) - 1) for part, side in zip(parts, (before, after), strict=True)
-                )
-                if sum(parts)
-                else 1.0
-            )
-            half = student.ppf(0.975, freedom) * math.sqrt(sum(parts))
+        gap = np.mean(after) - np.mean(before)
+        half = facts.half_of_difference(facts.interval(before), facts.interval(after))
         worse = gap if ("TV" in key[2] or "CPU" in key[2]) else -gap
         mark = "WORSE" if worse > half else ("better" if -worse > half else "")
         print(

@@ -1,6 +1,5 @@
 """The tables of docs/explanation/utility.md, made anew from the results of `moments.py`."""
 
-import math
 from collections import defaultdict
 
 from comparison import facts
@@ -99,7 +98,7 @@ def _against_floor(cells, name, epsilon, score):
     ours, floor = (cells.get((name, m, epsilon, score)) for m in ("moments", "independent"))
     if ours is None or floor is None or short(ours[0]) <= short(floor[0]):
         return ""
-    is_sure = ours[0] - floor[0] > math.hypot(ours[1], floor[1])  # never of a single draw
+    is_sure = ours[0] - floor[0] > facts.half_of_difference(ours, floor)
     words = f"{score[:-3]} {shown(ours)} ({short(floor[0])})"
     real = cells.get((name, "real", None, score))
     more = f", real rows {short(real[0])}" if real is not None and real[0] > floor[0] else ""

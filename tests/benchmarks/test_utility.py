@@ -1,11 +1,13 @@
 """The benchmark behind docs/explanation/utility.md: its page, its comparison, its floor."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
 from comparison import facts
+from scipy.stats import ttest_ind
 from utility import held_out_tables, moments, moments_page, moments_tables
 
 PAGE = facts.ROOT / "docs" / "explanation" / "utility.md"
@@ -78,14 +80,24 @@ def test_held_out_columns_are_declared_by_their_values_alone():
 
 
 def test_the_page_says_where_the_floor_is_better_and_whether_that_is_sure():
-    def cells(ours, floor, half):
+    def cells(ours, floor, half, draws=3):
         key = ("xor", "moments", 1.0, "one-way TV"), ("xor", "independent", 1.0, "one-way TV")
-        return {key[0]: (ours, half, 3), key[1]: (floor, half, 3)}
+        return {key[0]: (ours, half, draws), key[1]: (floor, half, draws)}
 
     assert "No mean" in moments_page.below(cells(0.02, 0.03, 0.001), ["xor"], [1.0])
     sure = moments_page.below(cells(0.04, 0.03, 0.001), ["xor"], [1.0])
     assert "**one-way .040 ± .001 (.030)**" in sure
-    assert "**" not in moments_page.below(cells(0.04, 0.03, 0.008), ["xor"], [1.0])
-    assert "**" not in moments_page.below(cells(0.04, 0.03, float("nan")), ["xor"], [1.0])  # one draw
+    assert "**" not in moments_page.below(cells(0.04, 0.03, 0.012), ["xor"], [1.0])
+    one = cells(0.04, 0.03, float("nan"), draws=1)
+    assert "**" not in moments_page.below(one, ["xor"], [1.0])
     real = {("xor", "real", None, "one-way TV"): (0.035, float("nan"), 1)}
     assert "real rows .035" in moments_page.below(cells(0.04, 0.03, 0.001) | real, ["xor"], [1.0])
+
+
+def test_the_interval_of_a_difference_is_welchs():
+    left, right = [1.0, 1.2, 1.4, 0.9], [2.0, 2.9, 2.4]
+    found = facts.half_of_difference(facts.interval(left), facts.interval(right))
+    low, high = ttest_ind(left, right, equal_var=False).confidence_interval(0.95)
+    assert found == pytest.approx((high - low) / 2.0)
+    assert facts.half_of_difference(facts.interval([1.0]), facts.interval(right)) == math.inf
+    assert facts.half_of_difference(facts.interval([1.0, 1.0]), facts.interval([2.0, 2.0])) == 0.0
