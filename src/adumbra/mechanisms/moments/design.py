@@ -37,7 +37,8 @@ QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its exp
 MOST_BINNED = 16  # numbers are cut into bins beside categories, if at most this many, and the noise of
 BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: fewer categories, or as many
 LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
-FEW_NUMBERS = ((8, 0.75), (32, 0.6))  # the same for at most so many numbers: few can share a shape
+FEW_NUMBERS = ((8, 0.75), (32, 0.6))  # the same for at most so many numbers: few can share a shape;
+FEW_CLASSES = 16  # of more classes less, as the Gram tells of each of them
 NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns, ...
 DROWNED_SHARE = 0.3  # ... and for any number of them where pairs are noise
 NOISY_SHARES = (0.7, 0.8)  # the same beside categories: without and with a class
@@ -98,7 +99,7 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     if steps and not 0 < finer <= MOST_FINER * schema.width:
         steps, features = 0, features_of(schema, label, is_binned=is_binned, parts=parts)
     share = config.marginal_share or _histogram_share(
-        config, features, count, most=LABELLED_SHARE if label is not None else PLAIN_SHARE
+        config, features, (count, classes), most=LABELLED_SHARE if label is not None else PLAIN_SHARE
     )
     is_pooled = label is not None and any(f.is_levels for f in features)
     # What finer histograms cost those over all classes pay, so that cells by class keep their noise.
@@ -124,7 +125,7 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     edge = relative_edge(config, decided, decided.widest)
     if edge > REFINED_EDGE and config.marginal_share is None:  # pairs are noise: one-way laws get more
         share = _histogram_share(
-            config, features, count, most=NOISY_SHARES[label is not None], least=DROWNED_SHARE
+            config, features, (count, classes), most=NOISY_SHARES[label is not None], least=DROWNED_SHARE
         )
         decided = replace(decided, shares=_shares(share, pooled[1], is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest)
@@ -250,7 +251,12 @@ def _is_binned(config: MomentsConfig, columns: int, numeric: int, rows: int, *, 
 
 
 def _histogram_share(
-    config: MomentsConfig, features: tuple[Feature, ...], rows: int, *, most: float, least: float = 0.0
+    config: MomentsConfig,
+    features: tuple[Feature, ...],
+    known: tuple[int, int],
+    *,
+    most: float,
+    least: float = 0.0,
 ) -> float:
     """The histograms' part of the budget: `most` beside categories, else less, the more cells drown.
 
@@ -261,13 +267,14 @@ def _histogram_share(
     parts hardly depend on either. But of many numbers, whose columns share a shape, a cell with more
     noise than rows is worth little. The mean over columns, each by its own cells. Never below `least`,
     nor below what a config may ask for: nothing is left of less. Few columns share no shape, and their
-    Gram needs little.
+    Gram needs little, unless it must tell many classes apart. `known` are the rows and the classes.
     """
+    rows, classes = known
     if any(f.is_levels for f in features):
         return most
     for limit, share in FEW_NUMBERS:
         if len(features) <= limit:
-            return share
+            return NUMBER_SHARE + (share - NUMBER_SHARE) * min(1.0, FEW_CLASSES / classes)
     sigma = math.sqrt(2.0 * (len(features) + 1) / NUMBER_SHARE) / rough_mu(config)
     cells = [SCORE_CELLS if f.edges is not None else f.cells for f in features]  # a number's crowd
     heard = sum(1.0 / (1.0 + (sigma * c / rows) ** 2) for c in cells) / len(cells)

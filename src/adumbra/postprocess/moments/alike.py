@@ -1,14 +1,14 @@
 """Histograms of columns with like cells, read together.
 
-Many columns show a shape that none of them shows alone. Of up to 32 numbers three readings compete: the
+Many columns show a shape that none of them shows alone. Of few numbers there are three readings: the
 shape with the directions above the noise and with what loud cells have beyond them; the shape with
-smooth differences; and each column by itself, around the shape of the others or a plain density. The one
-whose squared error is least, estimated as Stein does, is taken. All arguments are released numbers.
+smooth differences; and each column by itself, around the shape of the others or a plain density. They
+are averaged by their squared errors as Stein estimates them. All arguments are released numbers.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,12 +28,11 @@ from adumbra.postprocess.moments.bayes import (
     stands_alone,
 )
 from adumbra.postprocess.moments.design import Feature
+from adumbra.postprocess.moments.stein import Reading, averaged
 
-FEW_COLUMNS = 64  # up to which a common shape may hide one that has a shape of its own ...
-VERY_FEW = 32  # ... and, of all that share shapes, up to which it may know less than a column by itself
+FEW_COLUMNS = 64  # up to which a common shape may hide one that has a shape of its own, ...
+VERY_FEW = 32  # ... and so many where a cell has more noise than rows: there more of them know more
 MOST_CELLS = 128  # up to which cells are compared with each other: that takes the cube of them
-_STEP = 0.25  # standard deviations by which counts are moved to see how a reading follows them ...
-_PROBED = 64  # ... in as many directions as give so many columns: few columns need more of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,46 +57,28 @@ def read_alike(
         if len(places) < COMMON_COLUMNS or size < 2:
             continue
         known = [w / float(w.sum()) for w in (widths[place] for place in places) if w is not None]
-        group = Alike(
-            np.array([totals[place] for place in places]),
-            sigma,
-            np.mean(known, axis=0) if known and size > 2 else None,
-            len(counts) <= VERY_FEW,
-        )
-        rows = _read(group, np.stack([counts[place] for place in places]))
-        for place, row in zip(places, rows, strict=True):
+        rows = np.array([totals[place] for place in places])
+        few = FEW_COLUMNS if sigma * size <= float(rows.mean()) else VERY_FEW
+        cells = np.mean(known, axis=0) if known and size > 2 else None
+        group = Alike(rows, sigma, cells, is_few=len(counts) <= few)
+        for place, row in zip(places, _read(group, np.stack([counts[p] for p in places])), strict=True):
             found[place] = row
     return found
 
 
 def _read(group: Alike, table: Array) -> Array:
-    """Every column's counts, without negative ones and with its total, by the best of the readings."""
+    """Every column's counts, without negative ones and with its total, by the mean of the readings."""
     if group.sigma <= 0.0:
         return project_simplex(table, group.totals)
     if group.widths is None or not group.is_few or table.shape[1] > MOST_CELLS:
         return _by_directions(group, table)
     alone = stands_alone(group.widths)
-    readings: tuple[Callable[[Array], Array], ...] = (
+    readings: tuple[Reading, ...] = (
         partial(_by_directions, group),
         partial(_by_smooth_differences, group, alone),
         partial(_each_alone, group, group.widths, alone),
     )
-    tried = [_judged(read, table, group.sigma) for read in readings]
-    return min(tried, key=lambda one: one[0])[1]
-
-
-def _judged(read: Callable[[Array], Array], table: Array, sigma: float) -> tuple[float, Array]:
-    """A reading's squared error as Stein estimates it, up to what all readings share, and its counts.
-
-    How far a reading follows the noise is seen by moving the counts a little, in a few directions. That
-    is unbiased for linear readings, and near it for these, which choose strengths and so may jump.
-    """
-    found, step, probes = read(table), _STEP * sigma, max(1, _PROBED // len(table))
-    rng, follows = np.random.default_rng(0), 0.0  # public, and the same directions for all readings
-    for _ in range(probes):
-        probe = rng.choice((-1.0, 1.0), table.shape)  # signs: exact for a reading that is linear
-        follows += float((probe * (read(table + step * probe) - found)).sum()) / (step * probes)
-    return float(((table - found) ** 2).sum()) + 2.0 * sigma**2 * follows, found
+    return averaged(readings, table, group.sigma)
 
 
 def _shape(group: Alike, table: Array) -> Array:

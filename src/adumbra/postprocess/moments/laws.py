@@ -22,12 +22,10 @@ from adumbra.postprocess.moments.bayes import (
     counts_posterior,
     crowded_counts,
     evidence,
-    ordered_signal,
     signal,
-    sparse_signal,
     stand_apart,
-    stands_alone,
 )
+from adumbra.postprocess.moments.classes import ByClass, conditional
 from adumbra.postprocess.moments.design import BIN_PARTS, Centre, Design, Feature
 
 _BIN_SIGMAS = 3.0  # a bin holds at least this many standard deviations; rarer levels share a column
@@ -37,8 +35,6 @@ RADIUS_CELLS = 64  # of the lengths of rows
 _UNIT = 1000.0  # the mean variance of columns, as the count that empirical Bayes expects
 _MOST_NOISE = 2.0  # standard deviations of a histogram's mean that another release may move it by
 _MOST_TILT, _TILT_STEPS = 500.0, 50
-_LEAST_PART = 1e-6  # of what is expected: a cell that no class shows, though all together do, has rows
-_FITTED, _CLOSE, _TINY = 300, 1e-4, 1e-300  # rounds at most that make classes add up, and how nearly
 _LEAST_COUNT = 1e-6  # rows over all finer cells: a wide cell that shows none has its rows in all of them
 
 
@@ -76,8 +72,9 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
             with_pooled(*both, noise) for both in zip(histograms, pooled.histograms, strict=True)
         ]
     sigma = noise.single
-    shares = np.ones(1) if design.label is None else project_simplex(histograms[-1], total) / total
+    shares = np.ones(1) if design.label is None else class_shares(histograms[-1], sigma, total)
     laws: list[Array] = []
+    by_class: dict[int, ByClass] = {}
     lacking: list[Array] = []  # of each number that may be missing: the shares of present and missing
     counted = zip(design.columns, histograms, strict=False)
     measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
@@ -97,7 +94,11 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
             whole = project_simplex(shared[place], present)
         else:
             whole = counts_posterior(joint.sum(axis=0), noise.pooled, present, widths)
-        laws.append(_conditional(joint, shares * present, whole / present, noise.own, widths))
+        by_class[place] = ByClass(joint, shares * present, whole / present, widths)
+        laws.append(whole)  # until all columns are read
+    found = conditional([*by_class.values()], own.sigma, noise.own)
+    for place, law in zip(by_class, found, strict=True):
+        laws[place] = law
     return Marginals(
         rows=total,
         sigma=sigma,
@@ -107,6 +108,12 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
         class_shares=shares,
         laws=(*laws, *lacking),
     )
+
+
+def class_shares(counts: Array, sigma: float, total: float) -> Array:
+    """The shares of classes; of more than two, alike as far as noise explains how they differ."""
+    read = project_simplex(counts, total) if len(counts) <= 2 else counts_posterior(counts, sigma, total)
+    return np.asarray(read / total)
 
 
 def _read_numbers(
@@ -180,40 +187,6 @@ def with_pooled(histogram: Array, pooled: Array, noise: CellNoise) -> Array:
     joint = histogram.reshape(-1, len(pooled))
     weight = noise.weights[len(joint) == 1]
     return np.asarray((joint + weight * (pooled - joint.sum(axis=0)) / len(joint)).ravel())
-
-
-def _conditional(joint: Array, sizes: Array, pooled: Array, sigma: float, widths: Array | None) -> Array:
-    """The law of a category or number in each class, by empirical Bayes at the known noise of a cell.
-
-    What each class, of so many rows, has beyond the law of all classes is drawn toward nothing as far
-    as noise explains it. Cells of a number (of these widths) may follow their neighbours.
-    """
-    if len(joint) == 1:
-        return np.asarray(pooled[None])
-    expected = np.outer(sizes, pooled)
-    beyond = joint - expected
-    if widths is None:
-        found = sparse_signal(beyond, expected, sigma**2)[1]
-    else:
-        found = ordered_signal(beyond, expected, sigma**2, stands_alone(widths))
-    counts = project_simplex(expected + found, sizes)
-    return _adding_up(counts, expected)
-
-
-def _adding_up(counts: Array, expected: Array) -> Array:
-    """The law of each class, fitted round by round so that all together nearly show the law of all.
-
-    Counts that noise pushed below none were raised to none in every class, so that they do not add up.
-    """
-    rows, columns = expected.sum(axis=1, keepdims=True), expected.sum(axis=0)
-    counts = np.maximum(counts, _LEAST_PART * expected)
-    for _ in range(_FITTED):
-        shown = counts.sum(axis=0)
-        if float(np.abs(shown - columns).sum()) <= _CLOSE * float(columns.sum()):
-            break
-        counts = counts * (columns / np.maximum(shown, _TINY))
-        counts = counts * (rows / np.maximum(counts.sum(axis=1, keepdims=True), _TINY))
-    return np.asarray(np.where(rows > 0.0, counts / np.maximum(rows, _TINY), columns / columns.sum()))
 
 
 def with_finer(design: Design, marginals: Marginals, released: Noisy) -> Marginals:

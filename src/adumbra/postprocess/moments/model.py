@@ -20,7 +20,6 @@ from adumbra.postprocess.latent import (
     latent_model,
     sample,
 )
-from adumbra.postprocess.marginals import project_simplex
 from adumbra.postprocess.matrices import (
     directions_above,
     shrink_means,
@@ -39,7 +38,7 @@ from adumbra.postprocess.moments.goal import (
     plain_codes,
     spread_codes,
 )
-from adumbra.postprocess.moments.laws import Marginals, score_values, with_means
+from adumbra.postprocess.moments.laws import Marginals, class_shares, score_values, with_means
 from adumbra.postprocess.moments.refine import pair_tables
 from adumbra.postprocess.moments.tables import Released, codes_of, measure, read_codes, wanted_tables
 from adumbra.schema.schema import Schema
@@ -367,9 +366,11 @@ def _rounds(blocks: tuple[Block, ...], width: int) -> int:
 
 def _with_counts(marginals: Marginals, gram: GramNoise) -> Marginals:
     """Class shares from both releases that count classes, weighted by their precision."""
+    if len(marginals.class_shares) == 1:
+        return marginals
     first, second = marginals.sigma**-2.0, gram.count_sigma**-2.0
-    both = first * marginals.class_shares * marginals.rows + second * gram.class_counts
-    shares = project_simplex(both / (first + second), marginals.rows) / marginals.rows
+    both = (first * marginals.counts[-1] + second * gram.class_counts) / (first + second)
+    shares = class_shares(both, (first + second) ** -0.5, marginals.rows)
     return replace(marginals, class_shares=shares)
 
 

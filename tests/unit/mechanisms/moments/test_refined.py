@@ -17,15 +17,10 @@ from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
 from adumbra.postprocess.moments import sampling
 from adumbra.postprocess.moments.bayes import counts_posterior, sparse_signal, stands_alone
+from adumbra.postprocess.moments.classes import ByClass, adding_up
+from adumbra.postprocess.moments.classes import conditional as laws_by_class
 from adumbra.postprocess.moments.goal import owners_of
-from adumbra.postprocess.moments.laws import (
-    CellNoise,
-    Noisy,
-    _adding_up,
-    _conditional,
-    read_marginals,
-    with_pooled,
-)
+from adumbra.postprocess.moments.laws import CellNoise, Noisy, read_marginals, with_pooled
 from adumbra.postprocess.moments.tables import codes_of, measure, read_codes
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.orders import Order
@@ -262,7 +257,8 @@ def by_class(sigma, classes):
 def conditional(joint, shares, total, noise, widths=None):
     """The law of each class, of a column that shares its levels with no other."""
     whole = counts_posterior(joint.sum(axis=0), noise.pooled, total, widths)
-    return _conditional(joint, shares * total, whole / total, noise.own, widths)
+    column = ByClass(joint, shares * total, whole / total, widths)
+    return laws_by_class([column], noise.own, noise.own)[0]
 
 
 def test_counts_by_class_take_in_those_over_all_classes():
@@ -299,7 +295,7 @@ def test_laws_of_many_classes_add_up_to_the_law_of_all():
         pooled = truth * 5000.0 + 20.0 * rng.normal(size=12)
         both = with_pooled(joint.ravel(), pooled, noise).reshape(9, 12)
         whole = counts_posterior(both.sum(axis=0), noise.pooled, 5000.0) / 5000.0
-        laws = _conditional(both, shares * 5000.0, whole, noise.own, None)
+        laws = laws_by_class([ByClass(both, shares * 5000.0, whole, None)], 60.0, noise.own)[0]
         assert np.allclose(laws.sum(axis=1), 1.0)
         gaps.append(np.abs(shares @ laws - whole).max())
     assert max(gaps) < 1e-3
@@ -307,9 +303,9 @@ def test_laws_of_many_classes_add_up_to_the_law_of_all():
 
 def test_a_cell_that_no_class_shows_has_the_rows_that_all_together_have():
     counts, expected = np.array([[3.0, 0.0], [2.0, 0.0]]), np.array([[2.0, 1.0], [2.0, 0.0]])
-    laws = _adding_up(counts, expected)
+    laws = adding_up(counts, expected)
     assert np.allclose(np.array([3.0, 2.0]) / 5.0 @ laws, [0.8, 0.2], atol=1e-4)
-    empty = _adding_up(np.array([[3.0, 1.0], [0.0, 0.0]]), np.array([[3.0, 1.0], [0.0, 0.0]]))
+    empty = adding_up(np.array([[3.0, 1.0], [0.0, 0.0]]), np.array([[3.0, 1.0], [0.0, 0.0]]))
     assert np.allclose(empty, [[0.75, 0.25], [0.75, 0.25]])  # a class without rows is like all
 
 
