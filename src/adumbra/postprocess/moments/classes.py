@@ -18,6 +18,7 @@ from adumbra.postprocess.moments.bayes import ordered_signal, sparse_signal, sta
 from adumbra.postprocess.moments.stein import averaged
 
 MANY_CLASSES = 6  # from which on their differences may have common directions: fewer have too few
+MOST_JOINT = 2**14  # cells in all classes up to which it is tried: it takes four times as long
 _LEAST_PART = 1e-6  # of what is expected: a cell that no class shows, though all together do, has rows
 _FITTED, _CLOSE, _TINY = 300, 1e-4, 1e-300  # rounds at most that make classes add up, and how nearly
 
@@ -58,7 +59,8 @@ def conditional(columns: Sequence[ByClass], sigma: float, own: float) -> list[Ar
     classes = len(columns[0].joint)
     if classes == 1:
         return [column.pooled[None] for column in columns]
-    if classes < MANY_CLASSES:
+    cells = classes * sum(len(column.pooled) for column in columns)
+    if classes < MANY_CLASSES or cells > MOST_JOINT:
         return [c.laws(c.beyond(c.joint - c.expected, own**2)) for c in columns]
     found = _Contrasts.of(columns).read(sigma)
     return [column.laws(one) for column, one in zip(columns, found, strict=True)]

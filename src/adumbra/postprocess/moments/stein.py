@@ -15,7 +15,8 @@ from adumbra.numerics import Array
 
 Reading = Callable[[Array], Array]
 _STEP = 0.25  # standard deviations by which counts are moved to see how a reading follows them ...
-_PROBED = 64  # ... in as many directions as give so many rows: few rows need more of them
+_PROBED = 64  # ... in as many directions as give so many rows: few rows need more of them, ...
+_MOST_PROBED = 4096  # ... but no more than give so many values: a large table is known by one of them
 _LOOSE = 32.0  # variances of the noise by which errors of readings may differ, and both still count
 
 
@@ -34,7 +35,8 @@ def judged(read: Reading, table: Array, sigma: float) -> tuple[float, Array]:
     How far a reading follows the noise is seen by moving the counts a little, in a few directions. That
     is unbiased for linear readings, and near it for these, which choose strengths and so may jump.
     """
-    found, step, probes = read(table), _STEP * sigma, max(1, _PROBED // len(table))
+    found, step = read(table), _STEP * sigma
+    probes = max(1, min(_PROBED // len(table), _MOST_PROBED // table.size))
     rng, follows = np.random.default_rng(0), 0.0  # public, and the same directions for all readings
     for _ in range(probes):
         probe = rng.choice((-1.0, 1.0), table.shape)  # signs: exact for a reading that is linear

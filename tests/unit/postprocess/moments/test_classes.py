@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from adumbra.postprocess.moments.classes import MANY_CLASSES, ByClass, conditional, contrasts
+from adumbra.postprocess.moments import classes as laws_of_classes
+from adumbra.postprocess.moments.classes import (
+    MANY_CLASSES,
+    MOST_JOINT,
+    ByClass,
+    conditional,
+    contrasts,
+)
 
 ROWS = 9000.0
 
@@ -75,3 +82,13 @@ def test_no_class_and_no_column():
     alone = ByClass(np.array([[3.0, 1.0]]), np.array([4.0]), np.array([0.6, 0.4]), None)
     assert np.allclose(conditional([alone], 1.0, 1.0)[0], [[0.6, 0.4]])
     assert conditional([], 1.0, 1.0) == []
+
+
+def test_very_many_cells_are_read_one_by_one(monkeypatch):
+    """400 columns of ten levels in six classes took 35 s, after the charge."""
+    monkeypatch.setattr(laws_of_classes, "averaged", None)  # is not called
+    sizes, truth = table(8, 1, MOST_JOINT // 8 + 1, 0.5)
+    rng = np.random.default_rng(6)
+    noisy = [one + rng.normal(size=one.shape) for one in truth]
+    _, laws = read(sizes, noisy, truth, 1.0)
+    assert np.allclose(laws[0].sum(axis=1), 1.0)
