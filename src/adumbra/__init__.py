@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from adumbra.mechanisms.sampling import sample
     from adumbra.mechanisms.topk import TopKConfig
     from adumbra.postprocess.distances import DistanceModel
+    from adumbra.prepared import PreparedRelease
     from adumbra.privacy.guarantee import PrivacyGuarantee
     from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
     from adumbra.relations import Moved, Moves, Neighbours, Unit
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from adumbra.release.resuming import resume
     from adumbra.report.exports import export
     from adumbra.schema.schema import Column, ItemSpec, Kind, Schema
-    from adumbra.workflow import PreparedRelease, prepare, release
+    from adumbra.workflow import prepare, release
 
 _NAMES = {  # by the module that has them
     "adumbra.answers.askable": "AskableRelease CombinedReleases combine load",
@@ -91,6 +92,7 @@ _NAMES = {  # by the module that has them
     "adumbra.mechanisms.sampling": "sample",
     "adumbra.mechanisms.topk": "TopKConfig",
     "adumbra.postprocess.distances": "DistanceModel",
+    "adumbra.prepared": "PreparedRelease",
     "adumbra.privacy.guarantee": "PrivacyGuarantee",
     "adumbra.privacy.ledger": "Ledger Population create_ledger open_ledger",
     "adumbra.relations": "Moved Moves Neighbours Unit",
@@ -98,7 +100,7 @@ _NAMES = {  # by the module that has them
     "adumbra.release.resuming": "resume",
     "adumbra.report.exports": "export",
     "adumbra.schema.schema": "Column ItemSpec Kind Schema",
-    "adumbra.workflow": "PreparedRelease prepare release",
+    "adumbra.workflow": "prepare release",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

@@ -1,148 +1,54 @@
-"""Prepare and commit: the one place where methods, ledger, storage and report meet.
+"""Prepare and release: the one place where rows, methods, ledger, storage and report meet.
 
     prepare (settle, check, quote) -> commit: reserve (durable) -> draw -> seal -> publish -> commit
 
-`prepare` reads only names, storage types and public counts, and charges nothing. A crash after
-`reserve` is charged; what was sealed can be published later (`ledger resume`), and nothing is drawn
-twice under one id.
+`prepare` reads only names, storage types and public counts, and charges nothing; `prepared.py` is the
+rest of the walk. This module imports what opens rows and no more: they are decoded while `prepare`
+imports what the release needs further.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from threading import Event, Timer
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
-from adumbra.attestation.signers import Signer, open_key
 from adumbra.data.opening import open_source
 from adumbra.data.sources import Source, WatchedSource
 from adumbra.engine.local import Engine, LocalEngine
-from adumbra.errors import ChargeNote, InvalidInput, LedgerError, raise_alone, require, system_fault
-from adumbra.mechanisms.base import Config, Draft, Method, Plan, Published, Settled
-from adumbra.mechanisms.fields import config_facts
-from adumbra.mechanisms.methods import as_schema, method_of, pictures_of, plan
-from adumbra.mechanisms.sizes import PROCESS
-from adumbra.postprocess.pictures import Pictures
-from adumbra.privacy.grant import Grant
-from adumbra.privacy.ledger import Ledger, Population, Quote, memory_ledger, open_ledger
-from adumbra.privacy.noise import require_kernel
-from adumbra.release.artifact import open_written
-from adumbra.release.card import LIMITS, Card, build_card, drawn_card, require_card, stamped
-from adumbra.release.detached import write_beside
-from adumbra.release.provenance import provenance, require_libraries
-from adumbra.release.storage import LONGEST_ENTRY, date_files, require_room, staging, write_staged
+from adumbra.errors import require
+from adumbra.mechanisms.methods import as_schema, method_of, plan
 from adumbra.schema.schema import Schema
 from adumbra.starting import uncollected
-from adumbra.version import __version__
 
 if TYPE_CHECKING:
     from adumbra.answers.askable import AskableRelease
+    from adumbra.attestation.signers import Signer
+    from adumbra.mechanisms.base import Config
+    from adumbra.prepared import PreparedRelease
+    from adumbra.privacy.ledger import Ledger
 
-# How a paid entry becomes a grant: from the ledger, the entry and the purposes of its plan. A release
-# opens its grant by `Ledger.draw` and takes no other; the auditor calls `_publish` with its own.
-OpenGrant = Callable[[Ledger, str, tuple[str, ...]], Grant]
-
-__all__ = ["PreparedRelease", "plan", "prepare", "release"]
+__all__ = ["plan", "prepare", "prepare_in_memory", "release"]
 
 NOT_DECLARED = "not declared"
 COMPARED = "earlier releases were compared with the private rows"
 SHOWN_ENTRIES = 6
-READING = 0.1  # seconds after which the first rows are with the workers, if there are many
 ESTIMATOR = "estimator"  # the population of the account in memory that pays for one fit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PreparedRelease:
-    """One release, settled and checked, not paid: show `plan` and `quote`, then `commit` or `close`."""
-
-    method: Method[Any, Any]
-    settled: Settled[Any, Any]
-    source: WatchedSource = field(repr=False)
-    pin: str = field(repr=False)
-    ledger: Ledger = field(repr=False)
-    population: str
-    out: Path | None
-    engine: Engine = field(repr=False)
-    about: Mapping[str, object]
-    before_dp: str
-    is_ledger_ours: bool = field(repr=False)  # opened here, so closed here
-    signer: Signer | None = None  # None: the release is not signed
-    card: Card = field(default_factory=dict, repr=False)  # without what is drawn; empty until `check`
-    closed: Event = field(default_factory=Event, repr=False)
-    plan: Plan = field(init=False)  # cost, noise and expected error
-    request: Mapping[str, Any] = field(init=False, repr=False)  # what is asked, as the log holds it
-
-    def __post_init__(self) -> None:
-        planned, schema = self.settled.plan, self.settled.schema
-        config = config_facts(self.settled.config)
-        asked = {"method": planned.method, "config": config, "schema": schema.digest()}
-        object.__setattr__(self, "plan", planned)
-        object.__setattr__(self, "request", asked)
-
-    @property
-    def quote(self) -> tuple[Quote, ...]:
-        """What this release takes of each account that pays, the population's own first."""
-        return self.ledger.quote(self.population, self.plan.guarantee)
-
-    def check(self) -> None:
-        """Refuse what would fail after the charge, from public numbers; charges nothing."""
-        _require_room(self)
-        require_kernel()
-        require_libraries(item_sets=self.settled.schema.items is not None)
-        getattr(self.engine, "require_ready", lambda _: None)(self.source)  # workers, if there are any
-        head = self.ledger.check(self.population, self.plan.guarantee, self.request)
-        card = _card(self, {"entry": LONGEST_ENTRY, **head.to_dict()})
-        require_card(card, 0 if self.plan.size is None else self.plan.size.card)
-        self.ledger.require_writable()
-        self.card.update(card)
-
-    def commit(self) -> "AskableRelease":
-        """Pay, draw and publish the new folder. An error after the charge says what stays charged."""
-        if self.out is None:
-            raise InvalidInput("out=None: prepared without a folder; give one to `prepare`")
-        entry, digest = _publish(self, self.out, Ledger.draw)
-        with _noted(self, entry):
-            from adumbra.answers.askable import askable  # noqa: PLC0415 - see `_import_behind`
-
-            published = askable(open_written(self.out, digest))
-            date_files(self.out)  # reading it set the times of access
-        return published
-
-    def draw(self) -> Draft:
-        """Pay and draw without a folder; the rows and arrays stay in memory."""
-        with _paid(self, Ledger.draw) as (_, grant):
-            return self.method.draw(self.settled, self.source, self.engine, grant)
-
-    def close(self) -> None:
-        """Close the ledger, if `prepare` opened it, drop rows; nothing is charged, now or later."""
-        self.closed.set()
-        self.source.end()
-        if self.is_ledger_ours:
-            self.ledger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def prepare(  # noqa: PLR0913 - each keyword is one public decision
     data: object,
-    config: Config,
+    config: "Config",
     *,
     schema: Schema | str | Path,
-    ledger: str | Path | Ledger,
+    ledger: "str | Path | Ledger",
     population: str,
     out: str | Path,
     engine: Engine | None = None,
     about: Mapping[str, object] | None = None,
     before_dp: str = NOT_DECLARED,
-    key: Signer | str | Path | None = None,
+    key: "Signer | str | Path | None" = None,
     check: bool = True,
-) -> PreparedRelease:
+) -> "PreparedRelease":
     """Settle a release and check all that can be foreseen; charges nothing. Takes what `release` takes.
 
     Use the result as a context manager, or `close` it: it holds a ledger and rows. With `check=False`
@@ -158,7 +64,11 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     with ExitStack() as undone:  # unless all goes well
         undone.callback(source.end)
         getattr(type(engine), "begin", lambda *_: None)(engine, source)  # if it reads in this process
-        with uncollected():
+        with uncollected():  # most of what a release needs: rows are decoded in the meantime
+            from adumbra.attestation.signers import open_key  # noqa: PLC0415
+            from adumbra.prepared import PreparedRelease  # noqa: PLC0415
+            from adumbra.privacy.ledger import Ledger, open_ledger  # noqa: PLC0415
+
             settled = method.settle(config, source.schema)
         verbs = (getattr(engine, verb, None) for verb in ("fold", "map_blocks"))
         usable = all(map(callable, verbs)) and not isinstance(engine, type)
@@ -189,8 +99,12 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     return prepared
 
 
-def prepare_in_memory(source: Source, config: Config) -> PreparedRelease:
+def prepare_in_memory(source: Source, config: "Config") -> "PreparedRelease":
     """The release of one fit: an account in memory pays, and `draw` gives what was released."""
+    with uncollected():
+        from adumbra.prepared import PreparedRelease  # noqa: PLC0415
+        from adumbra.privacy.ledger import Population, memory_ledger  # noqa: PLC0415
+
     watched = WatchedSource(source)
     method = method_of(config)
     settled = method.settle(config, watched.schema)
@@ -215,16 +129,16 @@ def prepare_in_memory(source: Source, config: Config) -> PreparedRelease:
 
 def release(  # noqa: PLR0913 - the main entry point: each keyword is one public decision
     data: object,
-    config: Config,
+    config: "Config",
     *,
     schema: Schema | str | Path,
-    ledger: str | Path | Ledger,
+    ledger: "str | Path | Ledger",
     population: str,
     out: str | Path,
     engine: Engine | None = None,
     about: Mapping[str, object] | None = None,
     before_dp: str = NOT_DECLARED,
-    key: Signer | str | Path | None = None,
+    key: "Signer | str | Path | None" = None,
 ) -> "AskableRelease":
     """Pay for one release, draw it, and publish it in the new folder `out`.
 
@@ -267,133 +181,8 @@ def release(  # noqa: PLR0913 - the main entry point: each keyword is one public
         return prepared.commit()
 
 
-def _before(book: Ledger, population: str) -> str:
+def _before(book: "Ledger", population: str) -> str:
     """What the ledger knows to have been learned from the rows before, where nobody declared it."""
     seen = book.evaluated(population)
     listed = ", ".join(seen[-SHOWN_ENTRIES:]) + (" and others" if len(seen) > SHOWN_ENTRIES else "")
     return f"{COMPARED} ({listed}); else {NOT_DECLARED}" if seen else NOT_DECLARED
-
-
-def _require_room(prepared: PreparedRelease) -> None:
-    """The place of a release may have been taken since it was prepared, and memory and disk, too."""
-    size = prepared.plan.size
-    output, memory = (0, 0) if size is None else (size.output, size.memory)
-    memory += output if prepared.out is None else 0  # rows that are not written block by block
-    require_room(prepared.out, output, memory, PROCESS, getattr(prepared.engine, "memory", None))
-
-
-@contextmanager
-def _paid(prepared: PreparedRelease, open_grant: OpenGrant) -> Iterator[tuple[str, Grant]]:
-    """The ledger's entry and its grant; an error inside carries a note on what stays charged."""
-    require(not prepared.closed.is_set(), "release: was closed; prepare it again")
-    book, planned = prepared.ledger, prepared.plan
-    changed = prepared.source.pin() != prepared.pin
-    require(not changed, "data: changed since the release was prepared; prepare it again")
-    if prepared.out is None or prepared.card:
-        _require_room(prepared)
-    else:
-        prepared.check()
-    entry = book.reserve(
-        prepared.population, planned.guarantee, request=prepared.request, source_pin=prepared.pin
-    )
-    with _noted(prepared, entry):
-        yield entry, open_grant(book, entry, planned.purposes)
-
-
-@contextmanager
-def _noted(prepared: PreparedRelease, entry: str) -> Iterator[None]:
-    """An error inside says what stays charged; one of the machine gets our name, without its words."""
-    try:
-        yield
-    except BaseException as error:  # Ctrl-C too
-        named = system_fault(error, f"out={prepared.out}" if prepared.out else "draw")
-        (named or error).add_note(ChargeNote(_standing(prepared.ledger, entry)))
-        if named is None:
-            raise
-    else:
-        return
-    raise_alone(named)
-
-
-def _standing(book: Ledger, entry: str) -> str:
-    """Where the entry stands; in words that need no ledger, if it cannot be asked any more."""
-    try:
-        return book.standing(entry)
-    except LedgerError:
-        return f"entry={entry}: stays charged; the ledger cannot be read now, see `adumbra ledger show`"
-
-
-def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> tuple[str, str]:
-    """Pay, draw, seal, publish, commit: entry and digest. The auditor has its own `open_grant`."""
-    book, source = prepared.ledger, prepared.source
-    with _paid(prepared, open_grant) as (entry, grant):
-        fingerprint = book.fingerprint(source.watched_columns)
-        source.watch(fingerprint.update, fingerprint)
-        _import_behind()
-        draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
-        paid = {"entry": entry, **book.head().to_dict()}
-        noise = [asdict(one) for one in draft.noise]
-        about, facts = prepared.about, draft.facts
-        card = drawn_card(prepared.card, about=about, ledger=paid, mechanisms=noise, facts=facts)
-        if grant.not_private:
-            card = stamped(card)
-        published = Published(arrays=draft.arrays, tables=draft.tables)
-        page = partial(_page, pictures=pictures_of(prepared.method, prepared.settled, published))
-        with staging(target, entry) as staged:
-            tables = {**draft.tables, **draft.pending}
-            digest = write_staged(staged, tables=tables, arrays=draft.arrays, card=card, page=page)
-            if source.pin() != prepared.pin:
-                raise LedgerError(f"entry={entry}: the data changed while read; nothing is published")
-            seen = fingerprint if source.is_seen else None
-            book.seal(entry, staged=staged, digest=digest, fingerprint=seen)
-            write_beside(staged, book.proof(entry), prepared.signer)
-            date_files(staged)
-            book.publish(entry, target)
-            book.commit(entry)
-    return entry, digest
-
-
-def _import_behind() -> None:
-    """Import what follows the rows in a thread, while they are read: the page, and what loads it all."""
-
-    def load() -> None:
-        from adumbra.answers import askable  # noqa: F401, PLC0415 - slow, as what the next one imports
-        from adumbra.report.page import compile_card  # noqa: PLC0415
-
-        compile_card()
-
-    behind = Timer(READING, load)
-    behind.daemon = True
-    with suppress(RuntimeError):  # no thread to be had: it is imported later
-        behind.start()
-
-
-def _page(card: Card, pictures: Pictures) -> str:
-    from adumbra.report.page import render  # noqa: PLC0415 - see `_import_behind`
-
-    return render(card, pictures)
-
-
-def _card(prepared: PreparedRelease, paid: Mapping[str, object]) -> Card:
-    """The card as far as the plan knows it; `drawn_card` adds what was drawn."""
-    planned, schema = prepared.plan, prepared.settled.schema
-    card = build_card(
-        method=planned.method,
-        config=prepared.request["config"],
-        guarantee=planned.guarantee,
-        schema_dict=schema.facts(),
-        declared_by=schema.declared_by,
-        mechanisms=[asdict(noise) for noise in planned.noise],
-        expected_error=dict(planned.expected),
-        ledger=paid,
-        about=prepared.about,
-        population=prepared.population,
-        notes=planned.notes,
-        limits=LIMITS,
-        facts={},
-        adumbra_version=__version__,
-        before_dp=prepared.before_dp,
-    )
-    card["provenance"] = provenance()
-    who = prepared.signer
-    return card if who is None else {**card, "signed_by": who.public.fingerprint()}

@@ -21,6 +21,7 @@ from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput, VerificationFailed
 from adumbra.mechanisms.projection import DPProConfig
 from adumbra.mechanisms.topk import TopKConfig
+from adumbra.prepared import _publish
 from adumbra.privacy.ledger import Ledger, Population, create_ledger
 from adumbra.privacy.recorded_noise import fixed_grant
 from adumbra.relations import Neighbours, Unit
@@ -156,7 +157,7 @@ def stamped(tmp_path, ledger):
     prepared = workflow.prepare(
         ROWS, CONFIG, schema=SCHEMA, ledger=ledger, population="p", out=out, before_dp="none"
     )
-    workflow._publish(prepared, out, opened)
+    _publish(prepared, out, opened)
     return out
 
 

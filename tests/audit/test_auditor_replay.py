@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adumbra import workflow
+from adumbra import prepared
 from adumbra.audit import replay
 from adumbra.audit.planted import altered_draw, with_fact
 from adumbra.audit.replay_kinds import NAME, POPULATION, families, kinds, neighbours
@@ -53,7 +53,7 @@ def through_the_command(run):
     try:
         os.chdir(run.folder)
         sys.argv = arguments
-        with plant([(Ledger, "draw", run.open_grant), (workflow, "stamped", lambda card: card)]):
+        with plant([(Ledger, "draw", run.open_grant), (prepared, "stamped", lambda card: card)]):
             cli.main()
     except SystemExit as stop:
         return stop.code, ""

@@ -35,6 +35,7 @@ from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, ClusterFailed, InvalidInput, NoiseKeyReused, Unsupported
 from adumbra.numerics import NOISE_BLOCK
+from adumbra.prepared import _publish
 from adumbra.privacy.grant import KeyedRows
 from adumbra.privacy.ledger import Population, create_ledger
 from adumbra.privacy.recorded_noise import fixed_grant
@@ -199,7 +200,7 @@ def published(path, engine, out, ledger, config):
         path, config, schema=SCHEMA, ledger=ledger, population="people", out=out, engine=engine
     )
     with prepared:
-        workflow._publish(prepared, out, lambda book, e, p: fixed_grant(8, book.mark_drawn(e, p), p))
+        _publish(prepared, out, lambda book, e, p: fixed_grant(8, book.mark_drawn(e, p), p))
     files = {f.name: f.read_bytes() for f in out.rglob("*") if f.suffix in {".parquet", ".safetensors"}}
     card = json.loads((out / "card.json").read_bytes())
     return files, card["contents"], card["facts"], card["mechanisms"]

@@ -117,7 +117,7 @@ def draw(settled, source, engine, grant):
 PACKAGE = '''
 """A private mean."""
 
-from adumbra.mechanisms.base import Method, Steps
+from adumbra.mechanisms.method import Method, Steps
 from adumbra.mechanisms.mean.config import MeanConfig
 
 

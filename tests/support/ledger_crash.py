@@ -78,7 +78,7 @@ def real_release(location: str, folder: Path) -> None:
     """The whole product: a small table through `workflow.release`, with its card and page."""
     from dataclasses import replace
 
-    from adumbra import workflow
+    from adumbra import prepared, workflow
     from adumbra.mechanisms import methods
     from adumbra.mechanisms.projection.config import JLLaplaceConfig
     from adumbra.schema.schema import Schema
@@ -96,7 +96,7 @@ def real_release(location: str, folder: Path) -> None:
     draw = before_and_after(right.draw, "writer: noise drawn", "writer: half written")
     stopped = replace(right, steps=lambda: replace(right.steps(), draw=draw))
     methods.METHODS = tuple(stopped if one is right else one for one in methods.METHODS)
-    workflow.write_staged = before_and_after(workflow.write_staged, "writer: staging", "writer: written")
+    prepared.write_staged = before_and_after(prepared.write_staged, "writer: staging", "writer: written")
     rows = np.random.default_rng(0).uniform(-1, 1, (64, 3))
     config = JLLaplaceConfig(n_components=2, epsilon=EPSILON, row_norm=1.0)
     name = f"release-{os.getpid()}-{time.monotonic_ns()}"

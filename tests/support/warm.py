@@ -26,7 +26,7 @@ from pathlib import Path
 COMMAND = Path(sys.executable).with_name("adumbra")
 # What a command of each kind loads when it runs.
 LOADED = (
-    "adumbra.cli.main", "adumbra.cli.comparing", "adumbra.cli.engines", "adumbra.workflow",
+    "adumbra.cli.main", "adumbra.cli.comparing", "adumbra.cli.engines", "adumbra.prepared",
     "adumbra.mechanisms.methods", "adumbra.report.page", "adumbra.answers.askable", "adumbra.evaluate",
     "adumbra.data.sources", "adumbra.privacy.ledger", "adumbra.release.artifact", "pandas", "numba",
     "scipy.special", "scipy.sparse", "pyarrow.parquet", "jsonschema", "sqlalchemy.dialects.sqlite",

@@ -20,10 +20,11 @@ from pathlib import Path
 from adumbra.audit.alone import reports
 from adumbra.audit.recorder import DirectEngine
 from adumbra.audit.replay_kinds import NAME, POPULATION, Kind, families
+from adumbra.prepared import OpenGrant, _publish
 from adumbra.privacy.grant import Grant
 from adumbra.privacy.ledger import Ledger, Population, create_ledger, open_ledger
 from adumbra.privacy.recorded_noise import NoiseRecord, RecordedGrant, recording_grant, replaying_grant
-from adumbra.workflow import OpenGrant, _publish, prepare
+from adumbra.workflow import prepare
 
 LEDGER, OUT = "ledger.db", "release"
 Streams = Callable[[], tuple[str, str]]  # what went to stdout and to stderr since the last call

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from adumbra.mechanisms.base import Plan
+    from adumbra.prepared import PreparedRelease
     from adumbra.privacy.ledger import Quote
     from adumbra.release.artifact import Release
-    from adumbra.workflow import PreparedRelease
 
 
 # A plan, its price and a finished release, in words for people and as values for scripts.

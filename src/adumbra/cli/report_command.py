@@ -15,7 +15,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write the page of a release; `adumbra evaluate` compares it with private rows."""
-    from adumbra.mechanisms.methods import pictures_of_release
+    from adumbra.mechanisms.pictured import pictures_of_release
     from adumbra.release.artifact import load
     from adumbra.report.page import render
 

@@ -14,21 +14,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adumbra.data.sources import Source
-from adumbra.engine.local import Engine
 from adumbra.errors import InvalidInput, require
+from adumbra.mechanisms.method import ConfigT, Method, PartsT
 from adumbra.mechanisms.sizes import MOST_ROWS, Size
 from adumbra.numerics import grid_exponent, product_upper, sum_upper
-from adumbra.postprocess.pictures import Pictures
 from adumbra.privacy._laws import MAX_SCALE
 from adumbra.privacy.conversion import gaussian_sigma, laplace_scale
-from adumbra.privacy.grant import Grant
 from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.formats import TableStream
 from adumbra.schema.schema import Schema
@@ -150,10 +147,6 @@ class Config(Protocol):
         """0 for pure epsilon."""
 
 
-ConfigT = TypeVar("ConfigT")
-PartsT = TypeVar("PartsT")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled(Generic[ConfigT, PartsT]):
     """The public decisions of one release, made once: what `plan` shows and what `draw` uses."""
@@ -172,38 +165,6 @@ class Published:
 
     arrays: Mapping[str, NDArray[np.generic]]
     tables: Mapping[str, pa.Table]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steps(Generic[ConfigT, PartsT]):
-    """What a method does; `settle` and `draw` make a release, the others are for its page."""
-
-    settle: Callable[[ConfigT, Schema], Settled[ConfigT, PartsT]]
-    draw: Callable[[Settled[ConfigT, PartsT], Source, Engine, Grant], Draft]
-    pictures: Callable[[Settled[ConfigT, PartsT], Published], Pictures] | None = None
-    words: Callable[[Settled[ConfigT, PartsT], Published], Mapping[str, str]] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Method(Generic[ConfigT, PartsT]):
-    """One method of release, described by one value."""
-
-    name: str  # as the command line spells it
-    config: type[ConfigT]
-    steps: Callable[[], Steps[ConfigT, PartsT]]  # imports them: a release needs one method of all
-    purpose: str  # what it is for, completing "for ..."
-    data: str  # what it takes: "tables", "item sets"
-    neighbours: str  # which relations it has a proof for
-
-    def settle(self, config: ConfigT, schema: Schema) -> Settled[ConfigT, PartsT]:
-        """Make every public decision."""
-        return self.steps().settle(config, schema)
-
-    def draw(
-        self, settled: Settled[ConfigT, PartsT], source: Source, engine: Engine, grant: Grant
-    ) -> Draft:
-        """Draw what was settled and paid for."""
-        return self.steps().draw(settled, source, engine, grant)
 
 
 def plan_of(method: Method[ConfigT, PartsT], config: ConfigT, schema: Schema) -> Plan:

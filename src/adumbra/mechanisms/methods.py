@@ -1,31 +1,29 @@
 """The list of methods: the one place that names them all.
 
 Command line, documentation and dispatch read it. To add a method, write its package and add it here; see
-docs/decisions/0013-list-of-methods.md for why this is a typed tuple and not a registry of names.
-
-Pictures of any release are made here too, when it is published and again from its folder. They are for
-people and no part of the promise: a release that was paid for is published without the ones that fail.
+docs/decisions/0013-list-of-methods.md for why this is a typed tuple and not a registry of names. What a
+method does is imported by whoever settles it.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.answers import ANSWERS
-from adumbra.mechanisms.base import Config, Method, Plan, Published, Settled, plan_of
 from adumbra.mechanisms.bounds import BOUNDS
 from adumbra.mechanisms.lda import LDA
+from adumbra.mechanisms.method import Method
 from adumbra.mechanisms.moments import MOMENTS
 from adumbra.mechanisms.pca import PCA
 from adumbra.mechanisms.projection import DPPRO, JL_LAPLACE
 from adumbra.mechanisms.ron_gauss import RON_GAUSS
 from adumbra.mechanisms.topk import TOP_K
-from adumbra.postprocess.pictures import NOTHING, Pictures
-from adumbra.release.artifact import Release
 from adumbra.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from adumbra.mechanisms.base import Config, Plan
 
 METHODS: tuple[Method[Any, Any], ...] = (
     ANSWERS, BOUNDS, DPPRO, JL_LAPLACE, LDA, MOMENTS, PCA, RON_GAUSS, TOP_K,
@@ -66,37 +64,7 @@ def config_of(name: str, facts: Mapping[str, Any]) -> Any:  # noqa: ANN401  (a c
     return method.config(**named)
 
 
-def pictures_of(method: Method[Any, Any], settled: Settled[Any, Any], published: Published) -> Pictures:
-    """What the method shows and says of released numbers; nothing where it fails: it is paid for."""
-    shown, steps = NOTHING, method.steps()
-    if steps.pictures is not None:
-        with suppress(Exception):  # see above; tests call `pictures` itself
-            shown = steps.pictures(settled, published)
-    if steps.words is None:
-        return shown
-    with suppress(Exception):
-        shown = replace(shown, words=steps.words(settled, published))
-    return shown
-
-
-def pictures_of_release(release: Release) -> Pictures:
-    """The same from a folder: the card holds config and schema, and these settle the rest."""
-    card = release.card
-    try:
-        method = method_named(card["method"]["name"].split(" ", maxsplit=1)[0])
-        schema = release.schema
-        if (
-            schema.items is not None
-        ):  # a path on a card from outside is not opened; the table has the names
-            schema = replace(schema, items=replace(schema.items, dictionary=None))
-        settled = method.settle(config_of(method.name, card["method"]["config"]), schema)
-    except InvalidInput:  # a card of another version
-        return NOTHING
-    tables = {name: release.tables[name] for name in release.tables} if method.name == "top-k" else {}
-    return pictures_of(method, settled, Published(arrays=release.arrays, tables=tables))
-
-
-def plan(config: Config, schema: Schema | str | Path) -> Plan:
+def plan(config: "Config", schema: Schema | str | Path) -> "Plan":
     """Cost, noise and expected error of a release; touches no data and costs nothing.
 
     Parameters
@@ -112,6 +80,8 @@ def plan(config: Config, schema: Schema | str | Path) -> Plan:
     ------
     InvalidInput, if config and schema do not fit; its subclass `Unsupported`, if there is no proof.
     """
+    from adumbra.mechanisms.base import plan_of  # noqa: PLC0415 - a list of methods needs none of it
+
     return plan_of(method_of(config), config, as_schema(schema))
 
 

@@ -10,7 +10,8 @@ import adumbra as ad
 from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.base import Published
-from adumbra.mechanisms.methods import NOTHING, config_of, method_of, pictures_of_release
+from adumbra.mechanisms.methods import config_of, method_of
+from adumbra.mechanisms.pictured import NOTHING, pictures_of_release
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 from support.methods import draw, released

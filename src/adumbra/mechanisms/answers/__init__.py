@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from adumbra.mechanisms.answers.config import METHOD, AnswersConfig
-from adumbra.mechanisms.base import Method, Steps
+from adumbra.mechanisms.method import Method, Steps
 
 if TYPE_CHECKING:
     from adumbra.mechanisms.answers.plan import Parts

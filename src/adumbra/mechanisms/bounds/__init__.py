@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from adumbra.mechanisms.base import Method, Steps
 from adumbra.mechanisms.bounds.config import METHOD, BoundsConfig
+from adumbra.mechanisms.method import Method, Steps
 
 if TYPE_CHECKING:
     from adumbra.mechanisms.bounds.plan import Parts

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from adumbra.mechanisms.base import Method, Steps
 from adumbra.mechanisms.lda.config import METHOD, LDAConfig
+from adumbra.mechanisms.method import Method, Steps
 
 if TYPE_CHECKING:
     from adumbra.mechanisms.box_release import MomentParts

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from adumbra.mechanisms.base import Method, Steps
+from adumbra.mechanisms.method import Method, Steps
 from adumbra.mechanisms.projection import config
 from adumbra.mechanisms.projection.config import DPProConfig, JLLaplaceConfig
 
