@@ -1,5 +1,7 @@
 """A release reads ahead while it is prepared: nothing of it is used, or left, before the charge."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -171,3 +173,33 @@ def test_an_engine_that_reads_elsewhere_does_not_begin(ledger, path, tmp_path, m
         pass
     dask = pytest.importorskip("adumbra.engine.dask")
     assert not hasattr(dask.DaskEngine, "begin")
+
+
+LATE = ("adumbra.prepared", "sqlalchemy", "scipy", "pyarrow.compute", "cryptography", "jinja2")
+START = f"""
+import sys
+import adumbra as ad
+from adumbra.engine.local import LocalEngine
+
+def begin(self, source):
+    print("begun", [name for name in {LATE} if name in sys.modules])
+
+LocalEngine.begin = begin
+path, ledger, out = sys.argv[1:4]
+sys.modules.update(dict.fromkeys(sys.argv[4:]))  # each cannot be imported
+given = dict(schema=ad.Schema.numeric(3, -1.0, 1.0), ledger=ledger, population="people", out=out)
+try:
+    ad.release(path, ad.DPProConfig(n_components=2, epsilon=0.5, delta=1e-6), **given)
+except ImportError as fault:
+    print("refused", fault.name)
+"""
+
+
+@pytest.mark.parametrize("broken", [[], ["pyarrow.compute"], ["sqlalchemy"]])
+def test_rows_are_begun_before_most_is_imported_and_all_of_that_before_the_charge(
+    ledger, path, tmp_path, broken
+):
+    call = [sys.executable, "-c", START, path, tmp_path / "ledger.db", tmp_path / "out", *broken]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"begun {broken}", *(f"refused {name}" for name in broken)]
+    assert len(entries(ledger)) == (0 if broken else 1)

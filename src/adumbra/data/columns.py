@@ -15,9 +15,9 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from adumbra.data.cells import CELLS
+from adumbra.data.compute import pc
 from adumbra.data.instants import is_instants, parse_instants, read_instants
 from adumbra.numerics import EXACT, Array, Ints
 from adumbra.schema.schema import Column, Kind

@@ -17,8 +17,8 @@ from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from adumbra.data.compute import pc
 from adumbra.numerics import Array, Ints
 from adumbra.schema.schema import Kind
 from adumbra.schema.times import DAY, EPOCH, ISO

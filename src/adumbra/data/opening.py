@@ -180,14 +180,16 @@ def _open_kind(found: Located, schema: Schema) -> Source:
         words = "CSV files" if kind == "csv" else "JSON lines"
         require(schema.items is None, f"items: {words} hold no item sets; use Parquet list<int> or .dat")
         return (open_csv if kind == "csv" else open_jsonl)(paths, schema)
-    from adumbra.data import parquet, sets  # noqa: PLC0415
+    from adumbra.data import parquet  # noqa: PLC0415
+
+    if schema.items is None:
+        remedy = "declare [items] in the schema, or give a table"
+        require(kind != "dat", f"data={paths[0].name!r}: .dat files hold item sets; {remedy}")
+        return parquet.open_parquet(paths, schema)
+    from adumbra.data import sets  # noqa: PLC0415
 
     if kind == "dat":
-        remedy = "declare [items] in the schema, or give a table"
-        require(schema.items is not None, f"data={paths[0].name!r}: .dat files hold item sets; {remedy}")
         return sets.open_sets(sets.DatReader(paths), schema)
-    if schema.items is None:
-        return parquet.open_parquet(paths, schema)
     for path in paths:
         person = schema.person.column if schema.person is not None else None
         sets.require_lists(schema.items, parquet.parquet_schema(path), f"data={path.name!r}", person)

@@ -120,7 +120,7 @@ def test_the_first_part_stands_and_another_one_is_refused(tmp_path):
 
 
 def test_a_plain_release_loads_nothing_of_dask():
-    code = "import sys, adumbra.workflow, adumbra.cli.planning, adumbra.mechanisms.methods; "
+    code = "import sys, adumbra.prepared, adumbra.workflow, adumbra.cli.planning; "
     code += "print(sorted({'dask', 'distributed', 'adumbra.engine.orders'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
