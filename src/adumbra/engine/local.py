@@ -136,11 +136,12 @@ class LocalEngine:
     def begin(self, source: WatchedSource) -> None:
         """Decode the first blocks before a pass asks for them; they count as read and not finished.
 
+        A pass takes them before it reads on, so that there are never more of both than there may be.
         Not with fewer threads than Arrow has: it would take all of them.
         """
         if self.threads < pa.cpu_count():
             return
-        source.begin(self.rows_per_block or block_rows(source.width), self._ahead // 2)
+        source.begin(self.rows_per_block or block_rows(source.width), self._ahead)
 
     def fold(
         self,
