@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Timer
 from typing import TYPE_CHECKING, Any, Self
@@ -176,7 +177,7 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
     with _paid(prepared, open_grant) as (entry, grant):
         fingerprint = book.fingerprint(source.watched_columns)
         source.watch(fingerprint.update, fingerprint)
-        _import_behind()
+        _import_behind(prepared.method.steps().behind)
         draft = prepared.method.draw(prepared.settled, source, prepared.engine, grant)
         paid = {"entry": entry, **book.head().to_dict()}
         noise = [asdict(one) for one in draft.noise]
@@ -200,10 +201,16 @@ def _publish(prepared: PreparedRelease, target: Path, open_grant: OpenGrant) -> 
     return entry, digest
 
 
-def _import_behind() -> None:
-    """Import what follows the rows in a thread, while they are read: the page, and what loads it all."""
+def _import_behind(names: tuple[str, ...]) -> None:
+    """Import what follows the rows in a thread, while they are read: the page, and what loads it all.
+
+    Before them libraries of the method's; one that fails says so where the method asks for it.
+    """
 
     def load() -> None:
+        for name in names:
+            with suppress(Exception):
+                import_module(name)
         from adumbra.answers import askable  # noqa: F401, PLC0415 - slow, as what the next one imports
         from adumbra.report.page import compile_card  # noqa: PLC0415
 

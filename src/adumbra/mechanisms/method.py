@@ -27,6 +27,7 @@ class Steps(Generic[ConfigT, PartsT]):
     draw: "Callable[[Settled[ConfigT, PartsT], Source, Engine, Grant], Draft]"
     pictures: "Callable[[Settled[ConfigT, PartsT], Published], Pictures] | None" = None
     words: "Callable[[Settled[ConfigT, PartsT], Published], Mapping[str, str]] | None" = None
+    behind: tuple[str, ...] = ()  # what `draw` imports after its passes; it can be loaded meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

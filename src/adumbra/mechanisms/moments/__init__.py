@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 def _steps() -> "Steps[MomentsConfig, Parts]":
     from adumbra.mechanisms.moments import plan, release  # noqa: PLC0415 - see `Method`
 
-    return Steps(settle=plan.settle, draw=release.draw, pictures=release.pictures, words=release.words)
+    return Steps(
+        settle=plan.settle,
+        draw=release.draw,
+        pictures=release.pictures,
+        words=release.words,
+        behind=("scipy.linalg",),
+    )
 
 
 MOMENTS = Method(
