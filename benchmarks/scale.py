@@ -234,21 +234,28 @@ def fix_noise():
     grant.os = types.SimpleNamespace(urandom=bytes, getpid=os.getpid)
 
 
-def run_release(case, folder, out, engine):
+def make_ledger(path):
+    """An account that stands before a release is timed, as anybody's does: made in this process."""
+    import adumbra as ad
+
+    with ad.create_ledger(path) as ledger:
+        ledger.register(ad.Population("people", ad.Unit.ROW, ad.Neighbours.REPLACE_ONE, 100.0, 1e-3))
+
+
+def run_release(case, folder, out, engine, ledger):
     from contextlib import nullcontext
 
     import adumbra as ad
 
-    release, schema_of, _ = ad.release, ad.Schema, ad.Ledger  # loaded by their names, as for anybody
+    release, schema_of = ad.release, ad.Schema  # loaded by their names, as for anybody
     from adumbra.mechanisms.methods import method_named
-    from adumbra.privacy.ledger import memory_ledger
 
     names = [f"x{j}" for j in range(case.columns)]
     schema = schema_of.numeric(case.columns, -1.0, 1.0, names=names)
     schema = schema if case.format == "parquet" else schema_of.parse(
         schema.to_toml().replace("[table]", "[table]\nheader = true", 1))  # fmt: skip
-    ledger = memory_ledger()
-    ledger.register(ad.Population("people", ad.Unit.ROW, ad.Neighbours.REPLACE_ONE, 100.0, 1e-3))
+    if case.engine == "dask":  # and of its reference: see `started`
+        from adumbra import prepared  # noqa: F401
     if engine == "dask":
         from adumbra.engine.cluster import local_engine
 
@@ -285,20 +292,20 @@ def own_peak():
     return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1])
 
 
-def child(what, case, folder):
+def child(what, case, folder, ledger):
     """Run one thing and print what it took of the machine."""
     case = Case(**json.loads(case))
     with tempfile.TemporaryDirectory(dir=Path(folder).parent) as scratch:
         out = Path(scratch) / "out"
         before, start, started, sums = cpu_used(), time.perf_counter(), 0.0, ""
         if what in {"local", "dask"}:
-            started, sums = run_release(case, folder, out, what)
+            started, sums = run_release(case, folder, out, what, ledger)
         else:
             globals()[f"reference_{what}"](case, folder, out)
         wall, spent = time.perf_counter() - start, cpu_used() - before
     facts = {
         "cpu": cpu_used(),
-        "started": started,  # of it, until imports were done and workers stood
+        "started": started,  # of it, until workers stood; for Dask and its reference imports are in it
         "main": time.thread_time(),  # of it, on the main thread
         "wall": wall,
         "spent": spent,  # of the CPU, in the time that `wall` counts: what comes before is not in it
@@ -310,14 +317,16 @@ def child(what, case, folder):
 
 
 def measured(what, case, folder):
-    command = [
-        sys.executable,
-        str(HERE / "scale.py"),
-        "child",
-        what,
-        json.dumps(asdict(case)),
-        str(folder),
-    ]
+    with tempfile.TemporaryDirectory(dir=Path(folder).parent) as place:
+        ledger = Path(place) / "ledger.db"
+        if what in {"local", "dask"}:
+            make_ledger(ledger)
+        return timed(what, case, folder, ledger)
+
+
+def timed(what, case, folder, ledger):
+    told = ["child", what, json.dumps(asdict(case)), str(folder), str(ledger)]
+    command = [sys.executable, str(HERE / "scale.py"), *told]
     one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "2"}
     environment = {**os.environ, **one}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
