@@ -15,7 +15,7 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import adumbra as ad
-from adumbra.mechanisms.methods import pictures_of_release
+from adumbra.mechanisms.pictured import pictures_of_release
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.report.page import render
 from support.browser import Browser

@@ -61,6 +61,9 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
     source = WatchedSource(open_source(data, as_schema(schema)))
     pin, method = source.pin(), method_of(config)  # at once: all that follows is settled for these rows
     engine = LocalEngine() if engine is None else engine
+    verbs = (getattr(engine, verb, None) for verb in ("fold", "map_blocks"))
+    usable = all(map(callable, verbs)) and not isinstance(engine, type)
+    require(usable, f"engine of type {type(engine).__name__}: use LocalEngine()")
     with ExitStack() as undone:  # unless all goes well
         undone.callback(source.end)
         getattr(type(engine), "begin", lambda *_: None)(engine, source)  # if it reads in this process
@@ -70,9 +73,6 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
             from adumbra.privacy.ledger import Ledger, open_ledger  # noqa: PLC0415
 
             settled = method.settle(config, source.schema)
-        verbs = (getattr(engine, verb, None) for verb in ("fold", "map_blocks"))
-        usable = all(map(callable, verbs)) and not isinstance(engine, type)
-        require(usable, f"engine of type {type(engine).__name__}: use LocalEngine()")
         signer = open_key(key) if isinstance(key, str | Path) else key
         known = signer is None or callable(getattr(signer, "sign", None))
         require(known, f"key of type {type(key).__name__}: give its path, or what `open_key` returns")

@@ -8,7 +8,8 @@ import pytest
 
 from adumbra.audit.replay_kinds import families, kinds
 from adumbra.mechanisms.base import Published
-from adumbra.mechanisms.methods import METHODS, method_of, pictures_of, pictures_of_release
+from adumbra.mechanisms.methods import METHODS, method_of
+from adumbra.mechanisms.pictured import pictures_of, pictures_of_release
 from adumbra.postprocess.pictures import NOTHING
 from adumbra.privacy.ledger import Population, memory_ledger
 from adumbra.release.artifact import load, verify

@@ -133,6 +133,13 @@ def test_data_that_changes_while_it_is_prepared_is_refused_before_the_charge(
 LONG = "x" * 240  # fits by itself, but not with the name of its staging folder
 
 
+class Foreign:
+    """An engine of something else, as SQLAlchemy's, whose `begin` takes no rows."""
+
+    def begin(self):
+        """Begin a transaction."""
+
+
 @pytest.mark.parametrize(
     ("keywords", "text"),
     [
@@ -151,6 +158,7 @@ LONG = "x" * 240  # fits by itself, but not with the name of its staging folder
         ({"before_dp": "x" * 20_001}, "card.json at before_dp: breaks the rule `maxLength`"),
         ({"before_dp": "\ud800"}, "holds text that is not Unicode"),
         ({"engine": "local"}, "engine of type str: use LocalEngine()"),
+        ({"engine": Foreign()}, "engine of type Foreign: use LocalEngine()"),
         ({"place": "taken"}, "taken: exists already; choose a new folder"),
         ({"place": "link"}, "link: exists already; choose a new folder"),
         ({"place": "ledger.db/deeper/out"}, "no folder can be made there (Not a directory)"),

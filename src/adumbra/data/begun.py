@@ -53,7 +53,7 @@ class BegunSource(PieceSource):
         self._fault = None
 
     def _read(self, coming: Iterator[pa.RecordBatch], most: int) -> None:
-        """Decode pieces until they are enough, they end or one cannot be read."""
+        """Decode pieces until they are enough, they end or one cannot be read; of texts the first."""
         size = 0
         try:
             while size < most and not self._enough.is_set():
@@ -62,6 +62,8 @@ class BegunSource(PieceSource):
                     return
                 self._held.append(piece)
                 size += piece.get_total_buffer_size()
+                if not all(map(pa.types.is_primitive, piece.schema.types)):
+                    return  # texts take more memory than a plan can know
         except BaseException as fault:  # noqa: BLE001 - raised in the pass, where it would have been
             self._fault = fault
 

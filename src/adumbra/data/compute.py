@@ -8,14 +8,12 @@ from typing import Any
 
 
 class _Compute:
-    """The module's functions, each looked up once."""
+    """The module's functions."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (pyarrow has no types)
         import pyarrow.compute  # noqa: PLC0415 - see above
 
-        found = getattr(pyarrow.compute, name)
-        setattr(self, name, found)
-        return found
+        return getattr(pyarrow.compute, name)
 
 
 pc: Any = _Compute()

@@ -136,7 +136,7 @@ class LocalEngine:
     def begin(self, source: WatchedSource) -> None:
         """Decode the first blocks before a pass asks for them; they count as read and not finished.
 
-        A pass takes them before it reads on, so that there are never more of both than there may be.
+        A pass takes them before it reads on. A plan counts all that may be held (`sizes.reading`).
         Not with fewer threads than Arrow has: it would take all of them.
         """
         if self.threads < pa.cpu_count():

@@ -18,7 +18,8 @@ from adumbra.engine.local import AHEAD_BYTES, LocalEngine, block_rows
 from adumbra.errors import InvalidInput
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.privacy.fingerprint import Fingerprint
-from adumbra.schema.schema import Schema
+from adumbra.relations import Neighbours, Unit
+from adumbra.schema.schema import Column, Kind, Schema
 
 ROWS, WIDTH = 3 * NOISE_BLOCK + 77, 5
 SCHEMA = Schema.numeric(WIDTH, -1.0, 1.0)
@@ -295,3 +296,17 @@ def test_fewer_threads_than_arrow_has_read_nothing_ahead(source, monkeypatch):
         LocalEngine(threads=threads).begin(watched)
         assert (watched._begun is not None) is is_begun
         watched.end()
+
+
+def test_of_texts_one_piece_is_read_ahead(tmp_path):
+    """They may take far more memory than the plan, which knows their levels alone, has counted."""
+    levels = tuple(f"a level with a long name, number {i}" for i in range(3))
+    column = Column(name="x", kind=Kind.CATEGORY, categories=levels)
+    schema = Schema(columns=(column,), unit=Unit.ROW, neighbours=Neighbours.REPLACE_ONE)
+    path = tmp_path / "texts.parquet"
+    pq.write_table(pa.table({"x": [levels[i % 3] for i in range(ROWS)]}), path, row_group_size=3000)
+    source = open_source(path, schema)
+    ahead = source.begun(1000, ALL)
+    read_through(ahead)
+    assert len(ahead._held) == 1
+    assert np.array_equal(values(ahead), values(source))

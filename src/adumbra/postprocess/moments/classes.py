@@ -18,7 +18,8 @@ from adumbra.postprocess.moments.bayes import ordered_signal, sparse_signal, sta
 from adumbra.postprocess.moments.stein import averaged
 
 MANY_CLASSES = 6  # from which on their differences may have common directions: fewer have too few
-MOST_JOINT = 2**14  # cells in all classes up to which it is tried: it takes four times as long
+MOST_JOINT = 2**14  # cells in all classes up to which it is tried: it reads them four times or more
+MOST_ORDERED = 256  # cells of a number up to which neighbours are compared: it takes the cube of them
 _LEAST_PART = 1e-6  # of what is expected: a cell that no class shows, though all together do, has rows
 _FITTED, _CLOSE, _TINY = 300, 1e-4, 1e-300  # rounds at most that make classes add up, and how nearly
 
@@ -38,8 +39,8 @@ class ByClass:
         return np.outer(self.sizes, self.pooled)
 
     def beyond(self, difference: Array, variance: float) -> Array:
-        """What is left of noisy differences, cell by cell; of a number, neighbours may differ alike."""
-        if self.widths is None:
+        """What is left of noisy differences, cell by cell; neighbours of a number may differ alike."""
+        if self.widths is None or len(self.widths) > MOST_ORDERED:
             return sparse_signal(difference, self.expected, variance)[1]
         return ordered_signal(difference, self.expected, variance, stands_alone(self.widths))
 

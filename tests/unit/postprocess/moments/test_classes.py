@@ -7,6 +7,7 @@ from adumbra.postprocess.moments import classes as laws_of_classes
 from adumbra.postprocess.moments.classes import (
     MANY_CLASSES,
     MOST_JOINT,
+    MOST_ORDERED,
     ByClass,
     conditional,
     contrasts,
@@ -92,3 +93,11 @@ def test_very_many_cells_are_read_one_by_one(monkeypatch):
     noisy = [one + rng.normal(size=one.shape) for one in truth]
     _, laws = read(sizes, noisy, truth, 1.0)
     assert np.allclose(laws[0].sum(axis=1), 1.0)
+
+
+def test_a_long_number_is_read_cell_by_cell(monkeypatch):
+    """To compare neighbours takes the cube of the cells: 800 levels took a minute after the charge."""
+    monkeypatch.setattr(laws_of_classes, "ordered_signal", None)  # is not called
+    sizes, truth = table(2, 1, MOST_ORDERED + 1, 0.5)
+    column = ByClass(truth[0] + 1.0, sizes, truth[0].sum(axis=0) / ROWS, np.ones(MOST_ORDERED + 1))
+    assert np.allclose(conditional([column], 1.0, 1.0)[0].sum(axis=1), 1.0)
