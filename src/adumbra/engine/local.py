@@ -141,7 +141,7 @@ class LocalEngine:
         """
         if self.threads < pa.cpu_count():
             return
-        source.begin(self.rows_per_block or block_rows(source.width), self._ahead)
+        source.begin(self.rows_per_block or block_rows(source.width), self._ahead // 2)
 
     def fold(
         self,

@@ -163,7 +163,8 @@ def reading(width: int, rows: int, encoded: int, *, is_fold: bool = False) -> in
     block = min(rows, fold_rows(width) if is_fold else block_rows(width))
     piece = min(block, NOISE_BLOCK)
     held, size = min(2 * FLOAT * width * rows, READER), FLOAT * width * block
-    ahead = max(min(FLOAT * width * rows, AHEAD_BYTES), size)  # decoded before a pass, or on their way
+    ahead = min(blocks_ahead(workers()) * size, max(AHEAD_BYTES, size))
+    ahead = max(ahead, min(FLOAT * width * rows, AHEAD_BYTES // 2))  # decoded before the first pass
     return held + ahead + (workers() + 1) * size + FLOAT * 4 * encoded * piece * workers()
 
 

@@ -229,7 +229,7 @@ def test_an_engine_asks_for_its_own_blocks_within_its_memory(source, monkeypatch
     monkeypatch.setattr(ParquetSource, "begun", lambda _, rows, most: asked.append((rows, most)))
     for engine in (LocalEngine(), LocalEngine(rows_per_block=NOISE_BLOCK, memory=2**30)):
         engine.begin(WatchedSource(source))
-    assert asked == [(block_rows(WIDTH), AHEAD_BYTES), (NOISE_BLOCK, 2**30 // 8)]
+    assert asked == [(block_rows(WIDTH), AHEAD_BYTES // 2), (NOISE_BLOCK, 2**30 // 16)]
 
 
 def test_wide_tables_and_other_sources_are_not_begun(tmp_path):
