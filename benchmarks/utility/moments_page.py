@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 from comparison import facts
+from utility import others_page
 from utility.moments_tables import NAMES, TUNED
 
 START, END = "<!-- measured: written by benchmarks/utility/moments.py -->", "<!-- /measured -->"
@@ -59,8 +60,9 @@ def page(lines):
     runs = [line for line in lines if line["kind"] == "run"]
     used = {
         line["source"]
+        for kind in ("utility", "other")
         for one in facts.newest(
-            [line for line in lines if line["kind"] == "utility"], "data", "method", "epsilon"
+            [line for line in lines if line["kind"] == kind], "data", "method", "epsilon"
         ).values()
         for line in one
     }
@@ -73,6 +75,7 @@ def page(lines):
     ):
         rows = "".join(table(cells, name, epsilons) for name in names)
         parts.append(f"### {title}\n\n{head}{rows}\n{below(cells, names, epsilons)}\n\n")
+    parts.append(others_page.section(lines, cells, shown, short))
     return f"{trees(lines)}\n\n" + "".join(parts) + "\n".join(where) + "\n"
 
 

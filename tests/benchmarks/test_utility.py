@@ -5,10 +5,14 @@ import math
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from comparison import facts
 from scipy.stats import ttest_ind
-from utility import held_out_tables, moments, moments_page, moments_tables
+from utility import held_out_tables, moments, moments_page, moments_tables, others, others_page
+from utility.tables_common import schema_of
+
+from adumbra.schema.schema import Column, Kind
 
 PAGE = facts.ROOT / "docs" / "explanation" / "utility.md"
 
@@ -101,3 +105,39 @@ def test_the_interval_of_a_difference_is_welchs():
     assert found == pytest.approx((high - low) / 2.0)
     assert facts.half_of_difference(facts.interval([1.0]), facts.interval(right)) == math.inf
     assert facts.half_of_difference(facts.interval([1.0, 1.0]), facts.interval([2.0, 2.0])) == 0.0
+
+
+def test_a_package_gets_rows_without_missing_ones_and_gives_the_same_types_back():
+    columns = [
+        Column(name="flag", kind=Kind.BOOLEAN),
+        Column(name="code", kind=Kind.CATEGORY, categories=("a", "b"), missing="category"),
+        Column(name="whole", kind=Kind.INTEGER, lower=2, upper=9),
+        Column(name="part", kind=Kind.NUMBER, lower=-1.0, upper=1.0),
+    ]
+    rows = pa.table({"flag": [True, False], "code": ["b", None], "whole": [3, 9], "part": [0.5, np.nan]})
+    given, public = others.told(rows, schema_of(columns, "flag"))
+    assert given.to_pydict() == {
+        "flag": ["1", "0"], "code": ["b", "N"], "whole": [3, 9], "part": [0.5, -1.0],
+    }  # fmt: skip
+    for name, levels in (("flag", ("0", "1")), ("code", ("a", "b", "N"))):
+        assert next(c for c in public.columns if c.name == name).categories == levels
+    back = others.untold(given, schema_of(columns, "flag")).to_pydict()
+    assert back == {"flag": [True, False], "code": ["b", None], "whole": [3, 9], "part": [0.5, -1.0]}
+
+
+def test_the_page_says_where_another_package_is_better_and_how_it_ended():
+    def other(method, outcome, **scores):
+        told = {"data": "xor", "method": method, "epsilon": 1.0, "source": "dpmm 1", "draw": 0}
+        ended = {"outcome": outcome, "message": "900 s", "cpu_s": 70.0}
+        return {"kind": "other", **told, **ended, "scores": scores}
+
+    def text(*lines):
+        cells = moments_page.cells_of(lines)
+        return others_page.section(lines, cells, moments_page.shown, moments_page.short)
+
+    theirs = (other("dpmm_mst", "ok", **{"LR AUC": 0.75}), other("dpmm_aim", "time-out"))
+    worse = text(line(0.7), *theirs)
+    assert "LR AUC: first on 0 of 1; behind on `xor` (ε = 1, by .050)" in worse
+    assert "time-out: 900 s" in worse
+    assert "LR AUC: first on 1 of 1." in text(line(0.8), *theirs)
+    assert not text(line(0.7))
