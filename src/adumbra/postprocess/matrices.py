@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adumbra.errors import require
-from adumbra.numerics import Array
+from adumbra.numerics import Array, Ints
 from adumbra.postprocess.distances import DistanceModel, pair_distances
 
 # A noisy covariance made usable: symmetric already, positive by projection with the noise's own edge.
@@ -142,6 +142,33 @@ def shrunk_covariance(matrix: Array, sigma: float, variances: Array) -> tuple[Ar
     return values[values > 0.0], vectors[:, values > 0.0]
 
 
+def shrunk_blocks(matrix: Array, sigma: float, variances: Array, owners: Ints) -> tuple[Array, Array]:
+    """The same where columns of one owner (levels of a category) are a block that is known.
+
+    Known blocks lift every direction above the edge, and with it the noise between them. So what lies
+    between the blocks is shrunk by itself: its own directions at the noise edge, of either sign, and
+    what is left of it as far as noise does not explain it. Wide matrices are not cut up.
+    """
+    width = len(matrix)
+    if not 2 <= width < _WIDE_MATRIX:
+        return shrunk_directions(matrix, sigma)
+    between = (matrix + matrix.T) / 2.0
+    is_known = owners == owners[:, None]
+    known = np.where(is_known, between, 0.0)
+    np.fill_diagonal(known, variances)
+    between[is_known] = 0.0
+    edge = noise_edge(sigma, width)
+    values, vectors = np.linalg.eigh(between)
+    loud = np.copysign(np.sqrt(np.maximum(values**2 - edge**2, 0.0)), values)
+    shown = (vectors * loud) @ vectors.T
+    shown[is_known] = 0.0
+    noise = int((~is_known).sum()) * sigma**2
+    left = max(float((between**2).sum()) - noise - float((shown**2).sum()), 0.0)
+    kept = left / (left + noise) if left > 0.0 else 0.0
+    values, vectors = np.linalg.eigh(known + shown + kept * (between - shown))
+    return values[values > 0.0], vectors[:, values > 0.0]
+
+
 def directions_above(symmetric: Array, edge: float) -> tuple[Array, Array]:
     """The eigenvalues above an edge, rising, and their vectors as columns.
 
@@ -204,27 +231,27 @@ def shrink_means(sums: Array, sizes: Array, covariance: Array, sigma: float, ent
     spread = 1.0 - 2.0 * shares + float(shares @ shares)
     variances, tilt = _directions(values, entry)
     noise = own[:, None] + (np.maximum(along**2 - own[:, None], 0.0) @ tilt)[:, None] * (tilt == 0.0)
-    gain = _likeliest(along**2 / noise, spread[:, None] * own.min() / noise, variances)
-    shrunk = (along * gain / (1.0 + gain)) @ vectors.T
+    part = _expected_part(along**2 / noise, spread[:, None] * own.min() / noise, variances)
+    shrunk = (along * part) @ vectors.T
     return np.asarray(shrunk - shares @ shrunk)
 
 
-def _likeliest(observed: Array, scale: Array, variances: Array) -> Array:
-    """Signal over noise, scale a v^b, for the likeliest a and b; `observed` is power over noise."""
+def _expected_part(observed: Array, scale: Array, variances: Array) -> Array:
+    """The part of each mean that is signal, of variance scale a v^b; `observed` is power over noise.
+
+    The mean over all a and b, each by its likelihood: the likeliest alone finds some signal in noise
+    half of the time, and few means cannot tell. An a that leaves all of it to noise is as likely as any.
+    """
     relative = np.maximum(variances / max(float(variances.max()), _TINY), _LEAST_VARIANCE)
-    best, found = math.inf, np.zeros_like(observed)
+    costs, parts = [], []
     for power in _POWERS:
         shape = scale * relative**power
-
-        def cost(strength: float, shape: Array = shape) -> float:
-            parts = 1.0 + math.exp(strength) * shape
-            return float((np.log(parts) + observed / parts).sum())
-
-        coarse = min(_STRENGTHS, key=cost)
-        strength = min((coarse + step for step in (-0.5, -0.25, 0.0, 0.25, 0.5)), key=cost)
-        if (least := cost(strength)) < best:
-            best, found = least, math.exp(strength) * shape
-    return found
+        for strength in _STRENGTHS:
+            gain = math.exp(strength) * shape
+            costs.append(float((np.log1p(gain) + observed / (1.0 + gain)).sum()))
+            parts.append(gain / (1.0 + gain))
+    weights = np.exp(-0.5 * (np.array(costs) - min(costs)))
+    return np.asarray(np.tensordot(weights / weights.sum(), np.stack(parts), axes=1))
 
 
 def _directions(values: Array, entry: float) -> tuple[Array, Array]:

@@ -15,10 +15,11 @@ from adumbra.numerics import Array
 from adumbra.postprocess.marginals import project_simplex
 from adumbra.postprocess.matrices import shrink_rectangular
 from adumbra.postprocess.moments.bayes import ordered_signal, sparse_signal, stands_alone
-from adumbra.postprocess.moments.stein import averaged
+from adumbra.postprocess.moments.stein import believed
 
 MANY_CLASSES = 6  # from which on their differences may have common directions: fewer have too few
 MOST_JOINT = 2**14  # cells in all classes up to which it is tried: it reads them four times or more
+FEW_PROBED = 2**10  # cells that are moved to judge fewer classes: each is read nearly by itself
 MOST_ORDERED = 256  # cells of a number up to which neighbours are compared: it takes the cube of them
 _LEAST_PART = 1e-6  # of what is expected: a cell that no class shows, though all together do, has rows
 _FITTED, _CLOSE, _TINY = 300, 1e-4, 1e-300  # rounds at most that make classes add up, and how nearly
@@ -61,7 +62,7 @@ def conditional(columns: Sequence[ByClass], sigma: float, own: float) -> list[Ar
     if classes == 1:
         return [column.pooled[None] for column in columns]
     cells = classes * sum(len(column.pooled) for column in columns)
-    if classes < MANY_CLASSES or cells > MOST_JOINT:
+    if cells > MOST_JOINT:
         return [c.laws(c.beyond(c.joint - c.expected, own**2)) for c in columns]
     found = _Contrasts.of(columns).read(sigma)
     return [column.laws(one) for column, one in zip(columns, found, strict=True)]
@@ -95,9 +96,11 @@ class _Contrasts:
             shown, rank = shrink_rectangular(table, sigma)
             return shown + self._each(table - shown, sigma) if rank else self._each(table, sigma)
 
-        if sigma <= 0.0:
+        if sigma <= 0.0 or seen.size == 0:
             return self._differences(seen)
-        return self._differences(averaged((each, common), seen, sigma))
+        if len(seen) + 1 < MANY_CLASSES:
+            return self._differences(believed((each,), seen, sigma, FEW_PROBED))
+        return self._differences(believed((each, common), seen, sigma))
 
     def _each(self, table: Array, sigma: float) -> Array:
         """Each column by itself, cell by cell."""

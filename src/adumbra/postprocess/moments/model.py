@@ -23,8 +23,8 @@ from adumbra.postprocess.latent import (
 from adumbra.postprocess.matrices import (
     directions_above,
     shrink_means,
+    shrunk_blocks,
     shrunk_covariance,
-    shrunk_directions,
 )
 from adumbra.postprocess.moments.design import Centre, Design, Feature, Fineness
 from adumbra.postprocess.moments.goal import (
@@ -196,6 +196,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     sizes = _sizes(marginals)
     is_number = np.concatenate([np.full(b.width, not b.is_levels) for b in blocks])
     is_pair = np.concatenate([np.full(b.width, b.is_pair) for b in blocks])
+    owners = np.repeat(np.arange(len(blocks)), [b.width for b in blocks])
     variances = np.concatenate([variances_of(b, marginals.class_shares) for b in blocks])
     observed = gram.class_sums / sizes[:, None]
     overall = marginals.class_shares @ observed
@@ -224,7 +225,10 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
                 gram.class_sigma * math.sqrt(stretch),
                 entry,
             )
-        signal = _signal(total, entry, variances[run], is_plain=not any(b.is_levels for b in blocks))
+        if any(b.is_levels for b in blocks):
+            signal = shrunk_blocks(total, entry, variances[run], owners[run])
+        else:
+            signal = shrunk_covariance(total, entry, variances[run])
         between = (means[:, run].T * marginals.class_shares) @ means[:, run]
         within = with_rest(signal, between, variances[run], is_number[run])
         covariances.append(within_pairs(within, between, variances[run], is_pair[run]))
@@ -285,13 +289,6 @@ def centred_rows(found: Found, model: LatentModel, decoded: Decoded) -> Array:
         if feature.index in kept and not feature.is_flag:
             rows[:, block.columns] *= kept[feature.index][:, None]
     return rows
-
-
-def _signal(total: Array, entry: float, variances: Array, *, is_plain: bool) -> Directions:
-    """What noise does not explain of a covariance; levels of one category always stand out of it."""
-    if is_plain:
-        return shrunk_covariance(total, entry, variances)
-    return shrunk_directions(total, entry)
 
 
 def _goal(

@@ -7,6 +7,7 @@ that does far worse gets nothing (Leung, Barron: Information theory and mixing l
 IEEE Trans. IT 52(8), 2006). All arguments are released numbers.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,25 +19,44 @@ _STEP = 0.25  # standard deviations by which counts are moved to see how a readi
 _PROBED = 64  # ... in as many directions as give so many rows: few rows need more of them, ...
 _MOST_PROBED = 4096  # ... but no more than give so many values: a large table is known by one of them
 _LOOSE = 32.0  # variances of the noise by which errors of readings may differ, and both still count
+_MOST_GAIN = 500.0  # beyond it the weight of none, or of a reading, is nothing in floats
 
 
 def averaged(readings: Sequence[Reading], table: Array, sigma: float) -> Array:
     """The mean of all readings of a table with independent noise sigma, each by its weight."""
-    tried = [judged(read, table, sigma) for read in readings]
+    return _averaged(readings, table, sigma, _MOST_PROBED)[1]
+
+
+def believed(readings: Sequence[Reading], table: Array, sigma: float, most: int = _MOST_PROBED) -> Array:
+    """The same, drawn toward none: that the table holds nothing but noise is one more reading.
+
+    A reading that chooses its own strength finds some in noise, too. What it is right about shows in
+    Stein's estimate of all cells together. That itself varies by about sqrt(cells) variances of the
+    noise: so far apart, both count. `most` are the values that are moved to see it.
+    """
+    error, found = _averaged(readings, table, sigma, most)
+    gain = (float((table**2).sum()) - error) / (math.sqrt(table.size) * sigma**2)
+    return np.asarray(found / (1.0 + math.exp(-min(max(gain, -_MOST_GAIN), _MOST_GAIN))))
+
+
+def _averaged(readings: Sequence[Reading], table: Array, sigma: float, most: int) -> tuple[float, Array]:
+    """The mean of all readings, and of their errors: its own is no larger."""
+    tried = [judged(read, table, sigma, most) for read in readings]
     errors = np.array([error for error, _ in tried])
     weights = np.exp(-(errors - errors.min()) / (_LOOSE * sigma**2))
+    weights /= weights.sum()
     found = np.stack([one for _, one in tried])
-    return np.asarray(np.tensordot(weights / weights.sum(), found, axes=1))
+    return float(weights @ errors), np.asarray(np.tensordot(weights, found, axes=1))
 
 
-def judged(read: Reading, table: Array, sigma: float) -> tuple[float, Array]:
+def judged(read: Reading, table: Array, sigma: float, most: int = _MOST_PROBED) -> tuple[float, Array]:
     """A reading's squared error as Stein estimates it, up to what all readings share, and its result.
 
     How far a reading follows the noise is seen by moving the counts a little, in a few directions. That
     is unbiased for linear readings, and near it for these, which choose strengths and so may jump.
     """
     found, step = read(table), _STEP * sigma
-    probes = max(1, min(_PROBED // len(table), _MOST_PROBED // table.size))
+    probes = max(1, min(_PROBED // len(table), most // table.size))
     rng, follows = np.random.default_rng(0), 0.0  # public, and the same directions for all readings
     for _ in range(probes):
         probe = rng.choice((-1.0, 1.0), table.shape)  # signs: exact for a reading that is linear

@@ -87,7 +87,7 @@ def test_no_class_and_no_column():
 
 def test_very_many_cells_are_read_one_by_one(monkeypatch):
     """400 columns of ten levels in six classes took 35 s, after the charge."""
-    monkeypatch.setattr(laws_of_classes, "averaged", None)  # is not called
+    monkeypatch.setattr(laws_of_classes, "believed", None)  # is not called
     sizes, truth = table(8, 1, MOST_JOINT // 8 + 1, 0.5)
     rng = np.random.default_rng(6)
     noisy = [one + rng.normal(size=one.shape) for one in truth]
@@ -101,3 +101,25 @@ def test_a_long_number_is_read_cell_by_cell(monkeypatch):
     sizes, truth = table(2, 1, MOST_ORDERED + 1, 0.5)
     column = ByClass(truth[0] + 1.0, sizes, truth[0].sum(axis=0) / ROWS, np.ones(MOST_ORDERED + 1))
     assert np.allclose(conditional([column], 1.0, 1.0)[0].sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 9])
+def test_classes_that_do_not_differ_get_one_law(classes):
+    """Each column found some strength in its own noise, and rows showed it."""
+    before, after = [], []
+    for seed in range(6):
+        sizes, truth = table(classes, 20, 6, 0.0, seed)
+        noise = 400.0 * np.random.default_rng(300 + seed).normal(size=(20, classes, 6))
+        columns, laws = read(sizes, [one + z for one, z in zip(truth, noise, strict=True)], truth, 400.0)
+        each = [c.laws(c.beyond(c.joint - c.expected, 400.0**2)) for c in columns]
+        before.append(error(each, truth))
+        after.append(error(laws, truth))
+    assert np.mean(after) < 0.5 * np.mean(before)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes_that_differ_keep_what_few_cells_tell(classes):
+    sizes, truth = table(classes, 1, 6, 0.8, 3)
+    noise = 40.0 * np.random.default_rng(5).normal(size=truth[0].shape)
+    columns, laws = read(sizes, [truth[0] + noise], truth, 40.0)
+    assert error(laws, truth) < 0.5 * error([columns[0].pooled[None].repeat(classes, axis=0)], truth)

@@ -27,6 +27,7 @@ from adumbra.postprocess.matrices import (
     root,
     shrink_means,
     shrink_rectangular,
+    shrunk_blocks,
     shrunk_covariance,
     shrunk_directions,
 )
@@ -194,6 +195,59 @@ def test_correlations_that_stand_out_are_shrunk_by_directions():
     assert alone == pytest.approx(np.sqrt(4.0**2 - 2.0**2))
     drowned, _ = shrunk_covariance(np.zeros((3, 3)), 1.0, np.array([0.5, 0.0, 0.25]))
     assert drowned.tolist() == [0.25, 0.5]
+
+
+OWNERS = np.repeat(np.arange(10), 4)  # ten categories of four levels
+APART = OWNERS[:, None] != OWNERS
+
+
+def noisy_levels(seed, between):
+    """A covariance of even levels, with what lies between categories, and noise."""
+    noise = np.triu(np.random.default_rng(seed).normal(scale=0.01, size=(40, 40)), 1)
+    own = np.kron(np.eye(10), np.diag(np.full(4, 0.25)) - 1.0 / 16.0)
+    return np.where(APART, between + noise + noise.T, own)
+
+
+def test_levels_do_not_keep_the_noise_between_categories():
+    """Variances of levels lifted every direction above its edge, and rows showed the noise."""
+    before, after = [], []
+    for seed in range(20):
+        noisy = noisy_levels(seed, 0.0)
+        for found, kept in (
+            (shrunk_directions(noisy, 0.01), before),
+            (shrunk_blocks(noisy, 0.01, np.full(40, 3.0 / 16.0), OWNERS), after),
+        ):
+            values, vectors = found
+            shown = (vectors * values) @ vectors.T
+            kept.append(np.linalg.norm(shown[APART]) / np.linalg.norm(noisy[APART]))
+    assert np.mean(before) > 0.5
+    assert np.mean(after) < 0.2
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_stands_out_between_categories_is_kept(sign):
+    side = np.where(np.arange(40) % 4 < 2, 1.0, -1.0) * np.where(OWNERS < 5, 1.0, sign)
+    truth = np.where(APART, 0.02 * np.outer(side, side), 0.0)
+    values, vectors = shrunk_blocks(noisy_levels(3, truth), 0.01, np.full(40, 3.0 / 16.0), OWNERS)
+    shown = (vectors * values) @ vectors.T
+    assert np.linalg.norm((shown - truth)[APART]) < 0.5 * np.linalg.norm(truth)
+    wide = shrunk_blocks(np.eye(1), 0.1, np.ones(1), np.zeros(1, int))
+    assert wide[0] == pytest.approx(shrunk_directions(np.eye(1), 0.1)[0])
+
+
+def test_few_means_that_noise_explains_are_drawn_in():
+    """The likeliest strength is some in half of all cases of noise alone, and then it kept too much."""
+    kept = []
+    for seed in range(200):
+        sums = np.random.default_rng(seed).normal(scale=10.0, size=(9, 1))
+        shown = shrink_means(sums, np.full(9, 100.0), np.eye(1), 10.0, 1e-3)
+        centred = sums / 100.0 - sums.mean() / 100.0
+        kept.append(np.linalg.norm(shown) / np.linalg.norm(centred))
+    assert max(kept) < 0.9
+    loud = 100.0 * np.linspace(-1.0, 1.0, 9)[:, None]
+    assert np.allclose(
+        shrink_means(loud, np.full(9, 100.0), np.eye(1), 1.0, 1e-3), loud / 100.0, rtol=0.01
+    )
 
 
 def test_rare_levels_share_the_last_group():
