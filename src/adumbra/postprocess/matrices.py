@@ -239,8 +239,8 @@ def shrink_means(sums: Array, sizes: Array, covariance: Array, sigma: float, ent
 def _expected_part(observed: Array, scale: Array, variances: Array) -> Array:
     """The part of each mean that is signal, of variance scale a v^b; `observed` is power over noise.
 
-    The mean over all a and b, each by its likelihood: the likeliest alone finds some signal in noise
-    half of the time, and few means cannot tell. An a that leaves all of it to noise is as likely as any.
+    The mean over all a and b, each by its likelihood: the likeliest alone takes more
+    of the noise for signal where means are few. An a that leaves all of it to noise is as likely as any.
     """
     relative = np.maximum(variances / max(float(variances.max()), _TINY), _LEAST_VARIANCE)
     costs, parts = [], []

@@ -236,14 +236,15 @@ def test_what_stands_out_between_categories_is_kept(sign):
 
 
 def test_few_means_that_noise_explains_are_drawn_in():
-    """The likeliest strength is some in half of all cases of noise alone, and then it kept too much."""
+    """The likeliest strength kept up to .65 of what is noise alone, .10 in the mean."""
     kept = []
     for seed in range(200):
         sums = np.random.default_rng(seed).normal(scale=10.0, size=(9, 1))
         shown = shrink_means(sums, np.full(9, 100.0), np.eye(1), 10.0, 1e-3)
         centred = sums / 100.0 - sums.mean() / 100.0
         kept.append(np.linalg.norm(shown) / np.linalg.norm(centred))
-    assert max(kept) < 0.9
+    assert max(kept) < 0.55
+    assert np.mean(kept) < 0.085
     loud = 100.0 * np.linspace(-1.0, 1.0, 9)[:, None]
     assert np.allclose(
         shrink_means(loud, np.full(9, 100.0), np.eye(1), 1.0, 1e-3), loud / 100.0, rtol=0.01
