@@ -206,8 +206,9 @@ def plain_storage(schema: Schema) -> pa.Schema | None:
 
 def filled(schema: Schema, plain: pa.Schema | None, start: int, held: list[pa.RecordBatch]) -> Batch:
     """One block of the pieces' cells, each read by its column's declaration."""
-    if len(held) == 1 and len(held[0]) < LONG and plain is not None and held[0].schema.equals(plain):
-        cells = _tensor(held[0], list(schema.names))
+    if plain is not None and all(piece.schema.equals(plain) for piece in held):
+        is_short = len(held) == 1 and len(held[0]) < LONG
+        cells = _tensor(held[0], list(schema.names)) if is_short else _joined(held, schema.width)
         fill_numbers(schema.columns, cells)
         return Batch(start, cells)
     block = np.empty((sum(map(len, held)), schema.width), order="F")
@@ -252,4 +253,20 @@ def _tensor(piece: pa.RecordBatch, names: list[str]) -> Array:
     """Columns of float64 in memory of their own; NaN for null."""
     chosen = piece if piece.schema.names == names else piece.select(names)
     cells: Array = chosen.to_tensor(null_to_nan=True, row_major=False).to_numpy()
+    return cells
+
+
+def _joined(held: list[pa.RecordBatch], width: int) -> Array:
+    """The cells of pieces of float64 in one block, each copied once; NaN for null."""
+    cells: Array = np.empty((sum(map(len, held)), width), order="F")
+    first = 0
+    for piece in filter(len, held):
+        last = first + len(piece)
+        for index, array in enumerate(piece.columns):
+            if array.null_count:
+                cells[first:last, index] = read_numbers(array)
+            else:  # many short columns: what `read_numbers` asks of each takes as long as the copy
+                whole = np.frombuffer(array.buffers()[1], np.float64, len(array), 8 * array.offset)
+                cells[first:last, index] = whole
+        first = last
     return cells

@@ -180,8 +180,9 @@ def test_a_piece_of_plain_numbers_is_known_without_a_look_at_each_column(monkeyp
     plain, cells = plain_storage(schema), np.random.default_rng(0).uniform(-2, 2, (50, 20))
     piece = pa.record_batch([pa.array(column) for column in cells.T], names=list(schema.names))
     monkeypatch.setattr(files, "_numbers", lambda *_: pytest.fail("looked at each column"))
-    block = filled(schema, plain, 0, [piece])
-    assert np.array_equal(block.values, np.clip(cells, -1.0, 1.0))
+    for held in ([piece], [piece.slice(0, 20), piece.slice(20, 0), piece.slice(20)]):
+        block = filled(schema, plain, 0, held)
+        assert np.array_equal(block.values, np.clip(cells, -1.0, 1.0))
     words = Schema(
         columns=(NUMBER, replace(WORDS, name="b")), unit=Unit.ROW, neighbours=schema.neighbours
     )
