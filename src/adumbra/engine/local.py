@@ -100,6 +100,11 @@ JOINED_BYTES = 4 * 2**20  # of item sets that are summed together: they stay in 
 
 KEPT_BLOCK = 31 * 2**20  # just below the largest that glibc learns from
 
+# Numbers in a buffer of numpy's on a worker. Where a row of numbers meets columns of which two fit into
+# one, numpy repeats it there until the buffer is full, which takes three times as long as to go column
+# by column. Two columns of a noise block do not fit. A setting of the thread, which changes no number.
+BUFFER = NOISE_BLOCK
+
 AHEAD_BYTES = 256 * 2**20  # of blocks that are read and not finished; one block may be larger
 
 BlockT = TypeVar("BlockT", Batch, SetBatch, Part)
@@ -199,7 +204,8 @@ class LocalEngine:
             return result
 
         keep_blocks()
-        with one_blas_thread(), decoding(self.threads), ThreadPoolExecutor(self.threads) as pool:
+        workers = ThreadPoolExecutor(self.threads, initializer=np.setbufsize, initargs=(BUFFER,))
+        with one_blas_thread(), decoding(self.threads), workers as pool:
             try:
                 room = BLOCK_BYTES if source.schema.items is None else SHORT_BYTES
                 for group in grouped(parts(source, rows), self.rows_per_block or BLOCK_ROWS, room):
