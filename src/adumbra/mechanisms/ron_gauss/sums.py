@@ -156,7 +156,8 @@ class _Reader:
         rows = self.bounded(batch)
         projected = self._projected(rows, batch)
         inside = bound_rows(projected.values.astype(np.float64), self.radius, owned=True)
-        spread = np.floor(row_squares(inside.units) * 2.0 ** -(ROW_BITS + 1))
+        squares = np.einsum("ij,ij->i", inside.units, inside.units)  # of integers: exact in any order
+        spread = np.floor(squares * 2.0 ** -(ROW_BITS + 1))
         return SpreadRows(rows if self.space.columns else inside, spread), projected
 
     def second(self, batch: Batch, centre: Centre) -> BoundedRows:
@@ -189,7 +190,8 @@ class _Reader:
 
     def _projected(self, rows: BoundedRows, batch: Batch) -> Projected:
         exact = project(rows, self.matrix)
-        values = np.multiply(exact, 2.0**EXACT_EXPONENT, out=exact).astype(np.float32)
+        values = exact.astype(np.float32)
+        values *= np.float32(2.0**EXACT_EXPONENT)  # exact: a power of two, far from the smallest float32
         supervised = self.space.mode == "supervised"
         return Projected(values, rows.labels, self.encoder.targets(batch) if supervised else None)
 
