@@ -15,7 +15,7 @@ from adumbra.schema.schema import Schema
 
 COLUMNS_AT_ONCE = 512  # of a row group that is read whole ...
 GROUP_BYTES = 512 * 2**20  # ... if it takes at most this much as float64
-READ_BYTES = 2**16  # of a column at a time; else one thread reads a whole row group before the first row
+READ_BYTES = 2**14  # of a column at a time; else one thread reads a whole row group before the first row
 _DAMAGED = "cannot be read as Parquet; check that the file is whole"
 
 
