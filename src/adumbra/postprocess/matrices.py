@@ -169,6 +169,13 @@ def shrunk_blocks(matrix: Array, sigma: float, variances: Array, owners: Ints) -
     return values[values > 0.0], vectors[:, values > 0.0]
 
 
+def standing_out(matrix: Array, sigma: float, shrunk: tuple[Array, Array]) -> int:
+    """How many directions of a matrix are above its noise sigma; of a wide one those that were kept."""
+    if len(matrix) >= _WIDE_MATRIX:
+        return len(shrunk[0])
+    return len(directions_above((matrix + matrix.T) / 2.0, noise_edge(sigma, len(matrix)))[0])
+
+
 def directions_above(symmetric: Array, edge: float) -> tuple[Array, Array]:
     """The eigenvalues above an edge, rising, and their vectors as columns.
 

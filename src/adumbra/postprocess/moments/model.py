@@ -25,6 +25,7 @@ from adumbra.postprocess.matrices import (
     shrink_means,
     shrunk_blocks,
     shrunk_covariance,
+    standing_out,
 )
 from adumbra.postprocess.moments.design import Centre, Design, Feature, Fineness
 from adumbra.postprocess.moments.goal import (
@@ -232,7 +233,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
         between = (means[:, run].T * marginals.class_shares) @ means[:, run]
         within = with_rest(signal, between, variances[run], is_number[run])
         covariances.append(within_pairs(within, between, variances[run], is_pair[run]))
-        rank += len(signal[0])
+        rank += standing_out(total, entry, signal)
     rng = np.random.default_rng([seed, 1])
     model = latent_model(blocks, marginals.class_shares, means, tuple(covariances))
     model = calibrate(model, means, _rounds(blocks, model.width), _CALIBRATION_ROWS, rng)

@@ -19,7 +19,7 @@ _STEP = 0.25  # standard deviations by which counts are moved to see how a readi
 _PROBED = 64  # ... in as many directions as give so many rows: few rows need more of them, ...
 _MOST_PROBED = 4096  # ... but no more than give so many values: a large table is known by one of them
 _LOOSE = 32.0  # variances of the noise by which errors of readings may differ, and both still count
-_MOST_GAIN = 500.0  # beyond it the weight of none, or of a reading, is nothing in floats
+_MOST_GAIN = 500.0  # beyond it the weight of none is nothing in floats
 
 
 def averaged(readings: Sequence[Reading], table: Array, sigma: float) -> Array:
@@ -28,15 +28,17 @@ def averaged(readings: Sequence[Reading], table: Array, sigma: float) -> Array:
 
 
 def believed(readings: Sequence[Reading], table: Array, sigma: float, most: int = _MOST_PROBED) -> Array:
-    """The same, drawn toward none: that the table holds nothing but noise is one more reading.
+    """The same, drawn up to half the way to none: that all is noise is one more reading.
 
     A reading that chooses its own strength finds some in noise, too. What it is right about shows in
     Stein's estimate of all cells together. That itself varies by about sqrt(cells) variances of the
-    noise: so far apart, both count. `most` are the values that are moved to see it.
+    noise: so far apart, both count. Half is kept at least: half of noise has a quarter of its squared
+    error, and half of what is not noise still tells rows apart. `most` are the values that are moved to
+    see it.
     """
     error, found = _averaged(readings, table, sigma, most)
     gain = (float((table**2).sum()) - error) / (math.sqrt(table.size) * sigma**2)
-    return np.asarray(found / (1.0 + math.exp(-min(max(gain, -_MOST_GAIN), _MOST_GAIN))))
+    return np.asarray(found / (1.0 + math.exp(-min(max(gain, 0.0), _MOST_GAIN))))
 
 
 def _averaged(readings: Sequence[Reading], table: Array, sigma: float, most: int) -> tuple[float, Array]:

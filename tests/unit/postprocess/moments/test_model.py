@@ -24,12 +24,14 @@ from adumbra.postprocess.marginals import (
     quota,
 )
 from adumbra.postprocess.matrices import (
+    noise_edge,
     root,
     shrink_means,
     shrink_rectangular,
     shrunk_blocks,
     shrunk_covariance,
     shrunk_directions,
+    standing_out,
 )
 from adumbra.postprocess.moments import model as moments_model
 from adumbra.postprocess.moments.model import _kept
@@ -233,6 +235,17 @@ def test_what_stands_out_between_categories_is_kept(sign):
     assert np.linalg.norm((shown - truth)[APART]) < 0.5 * np.linalg.norm(truth)
     wide = shrunk_blocks(np.eye(1), 0.1, np.ones(1), np.zeros(1, int))
     assert wide[0] == pytest.approx(shrunk_directions(np.eye(1), 0.1)[0])
+
+
+def test_the_card_counts_directions_above_the_noise_alone():
+    """All positive ones were counted where what lies between categories is shrunk by itself."""
+    noisy = noisy_levels(3, 0.0)
+    shrunk = shrunk_blocks(noisy, 0.03, np.full(40, 3.0 / 16.0), OWNERS)
+    above = int((np.linalg.eigvalsh(noisy) > noise_edge(0.03, 40)).sum())
+    assert standing_out(noisy, 0.03, shrunk) == above < len(shrunk[0])
+    wide = np.diag(np.linspace(0.0, 1.0, 512))
+    kept = shrunk_directions(wide, 0.01)
+    assert standing_out(wide, 0.01, kept) == len(kept[0])
 
 
 def test_few_means_that_noise_explains_are_drawn_in():
