@@ -60,9 +60,8 @@ def page(lines):
     runs = [line for line in lines if line["kind"] == "run"]
     used = {
         line["source"]
-        for kind in ("utility", "other")
         for one in facts.newest(
-            [line for line in lines if line["kind"] == kind], "data", "method", "epsilon"
+            [line for line in lines if line["kind"] == "utility"], "data", "method", "epsilon"
         ).values()
         for line in one
     }

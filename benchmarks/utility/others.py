@@ -49,6 +49,9 @@ def told(table, schema):
         cells = table[column.name].to_pylist()
         absent = [cell is None or cell != cell for cell in cells]
         if is_coded(column):
+            own = column.missing == "category"
+            if ABSENT in column.categories or (any(absent) and not own):
+                raise ValueError(f"column {column.name!r}: {ABSENT!r} cannot stand for a missing code")
             data[column.name] = [
                 ABSENT if lacks else as_text(cell) for cell, lacks in zip(cells, absent, strict=True)
             ]
@@ -106,7 +109,7 @@ def measure(options):
     caps = capped.Caps(
         cpu_seconds=options.cpu_seconds, wall_seconds=8 * options.cpu_seconds, memory_gib=8.0
     )
-    lines, stamped = facts.read(options.out), set()
+    lines, stamped = facts.read(options.out), False
     for name in options.only:
         for epsilon in options.epsilons:
             for method in options.methods:
@@ -119,10 +122,10 @@ def measure(options):
                 if any(is_known(line, cell, options.cpu_seconds) for line in lines):
                     continue
                 found = one_draw(options, method, name, epsilon, caps)
-                if source not in stamped:
-                    stamped.add(source)
+                if not stamped:
+                    stamped = True
                     stamp = facts.stamp("python benchmarks/utility/others.py")
-                    facts.append(options.out, {"kind": "run", **stamp, "source": source})
+                    facts.append(options.out, {"kind": "others", **stamp})
                 facts.append(options.out, {"kind": "other", "draw": 0, **cell, **found})
                 shown = "  ".join(f"{k} {v:.4f}" for k, v in found["scores"].items())
                 print(f"{name} {method} eps={epsilon}: {found['outcome']} {shown}", flush=True)

@@ -13,7 +13,8 @@ ABOUT = """### AIM and MST of others on the same splits
 Printed by `python benchmarks/utility/others.py`: one draw each, δ = 1e-6, each package in an environment
 of its own, under a cap of processor time. These packages are private under add-remove alone, where a
 histogram needs 1/√2 of replace-one's noise: theirs is the easier task, but for `adult-add-remove`. Ours
-is the mean of the draws above.
+is the mean of the draws above. Beside the best of theirs that finished (a tie counts for us; a table
+where neither finished is not counted):
 """
 
 
@@ -37,7 +38,9 @@ def section(lines, cells, shown, short):
                 rows.append(["", "", title, *_ended(line, short), f"{line['cpu_s']:.0f}"])
     head = ["data", "ε", "method", *COMPARED, "CPU s"]
     text = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
-    return f"{ABOUT}\n{_standing(ran, cells, tasks, short)}\n\n{text}\n\n"
+    where = facts.origin(line for line in lines if line["kind"] == "others")
+    parts = (ABOUT + "\n" + _standing(ran, cells, tasks, short), text, "\n".join(where))
+    return "\n\n".join(part for part in parts if part) + "\n\n"
 
 
 def _ended(line, short):

@@ -101,8 +101,9 @@ JOINED_BYTES = 4 * 2**20  # of item sets that are summed together: they stay in 
 KEPT_BLOCK = 31 * 2**20  # just below the largest that glibc learns from
 
 # Numbers in a buffer of numpy's on a worker. Where a row of numbers meets columns of which two fit into
-# one, numpy repeats it there until the buffer is full, which takes three times as long as to go column
-# by column. Two columns of a noise block do not fit. A setting of the thread, which changes no number.
+# one, numpy repeats it there until the buffer is full, which takes up to three times as long as to go
+# column by column. Two columns of a noise block do not fit. A setting of the thread: no number that
+# a release is made of depends on it.
 BUFFER = NOISE_BLOCK
 
 AHEAD_BYTES = 256 * 2**20  # of blocks that are read and not finished; one block may be larger

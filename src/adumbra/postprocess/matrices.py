@@ -111,6 +111,7 @@ _TINY = 1e-300
 _LEAST_VARIANCE = 1e-6  # of a direction, relative to the largest
 _POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # of a direction's variance: how classes differ along it
 _STRENGTHS = range(-12, 41)  # logarithms of the strongest signal over noise
+_LEAST_WEIGHT = 1e-30  # of a strength, relative to the likeliest so far: less changes no mean
 
 
 def shrunk_directions(matrix: Array, sigma: float) -> tuple[Array, Array]:
@@ -173,7 +174,8 @@ def standing_out(matrix: Array, sigma: float, shrunk: tuple[Array, Array]) -> in
     """How many directions of a matrix are above its noise sigma; of a wide one those that were kept."""
     if len(matrix) >= _WIDE_MATRIX:
         return len(shrunk[0])
-    return len(directions_above((matrix + matrix.T) / 2.0, noise_edge(sigma, len(matrix)))[0])
+    values = np.linalg.eigvalsh((matrix + matrix.T) / 2.0)
+    return int((values > noise_edge(sigma, len(matrix))).sum())
 
 
 def directions_above(symmetric: Array, edge: float) -> tuple[Array, Array]:
@@ -217,7 +219,7 @@ def shrink_means(sums: Array, sizes: Array, covariance: Array, sigma: float, ent
     """Class means (L x d) around their common mean, from sums over classes with noise sigma an entry.
 
     Empirical Bayes: classes differ along each direction of the covariance with the variance a v^b, where
-    v is the direction's own variance; a and b are the likeliest for the noisy sums. A small class has
+    v is the direction's own variance; all a and b count, each by its likelihood. A small class has
     noisier means and is drawn further in. Noise of standard deviation `entry` in the covariance tilts
     its directions, so that means spill from those above the noise edge into the others; what that
     explains counts as noise there. Where even the covariance's trace drowns, nothing tells means from
@@ -247,18 +249,24 @@ def _expected_part(observed: Array, scale: Array, variances: Array) -> Array:
     """The part of each mean that is signal, of variance scale a v^b; `observed` is power over noise.
 
     The mean over all a and b, each by its likelihood: the likeliest alone takes more
-    of the noise for signal where means are few. An a that leaves all of it to noise is as likely as any.
+    of the noise for signal where means are few. A quarter of the strengths leave nearly all to noise.
     """
     relative = np.maximum(variances / max(float(variances.max()), _TINY), _LEAST_VARIANCE)
-    costs, parts = [], []
+    least, weights, total = math.inf, 0.0, np.zeros_like(observed)  # sums of weights and of parts
     for power in _POWERS:
         shape = scale * relative**power
         for strength in _STRENGTHS:
             gain = math.exp(strength) * shape
-            costs.append(float((np.log1p(gain) + observed / (1.0 + gain)).sum()))
-            parts.append(gain / (1.0 + gain))
-    weights = np.exp(-0.5 * (np.array(costs) - min(costs)))
-    return np.asarray(np.tensordot(weights / weights.sum(), np.stack(parts), axes=1))
+            parts = gain / (1.0 + gain)
+            cost = float((np.log1p(gain) + observed * (1.0 - parts)).sum())
+            if cost < least:  # what was summed up weighs less from here on
+                ratio = math.exp(0.5 * (cost - least))
+                least, weights, total = cost, weights * ratio, total * ratio
+            weight = math.exp(0.5 * (least - cost))
+            if weight > _LEAST_WEIGHT:
+                weights += weight
+                total += weight * parts
+    return np.asarray(total / max(weights, _TINY))
 
 
 def _directions(values: Array, entry: float) -> tuple[Array, Array]:

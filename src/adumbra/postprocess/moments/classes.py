@@ -20,6 +20,7 @@ from adumbra.postprocess.moments.stein import believed
 MANY_CLASSES = 6  # from which on their differences may have common directions: fewer have too few
 MOST_JOINT = 2**14  # cells in all classes up to which it is tried: it reads them four times or more
 FEW_PROBED = 2**10  # cells that are moved to judge fewer classes: each is read nearly by itself
+MOST_LEVELS = 2**11  # of one column up to which it is tried: contrasts of cells take their square
 MOST_ORDERED = 256  # cells of a number up to which neighbours are compared: it takes the cube of them
 _LEAST_PART = 1e-6  # of what is expected: a cell that no class shows, though all together do, has rows
 _FITTED, _CLOSE, _TINY = 300, 1e-4, 1e-300  # rounds at most that make classes add up, and how nearly
@@ -62,7 +63,7 @@ def conditional(columns: Sequence[ByClass], sigma: float, own: float) -> list[Ar
     if classes == 1:
         return [column.pooled[None] for column in columns]
     cells = classes * sum(len(column.pooled) for column in columns)
-    if cells > MOST_JOINT:
+    if cells > MOST_JOINT or max(len(column.pooled) for column in columns) > MOST_LEVELS:
         return [c.laws(c.beyond(c.joint - c.expected, own**2)) for c in columns]
     found = _Contrasts.of(columns).read(sigma)
     return [column.laws(one) for column, one in zip(columns, found, strict=True)]

@@ -31,7 +31,7 @@ def believed(readings: Sequence[Reading], table: Array, sigma: float, most: int 
     """The same, drawn up to half the way to none: that all is noise is one more reading.
 
     A reading that chooses its own strength finds some in noise, too. What it is right about shows in
-    Stein's estimate of all cells together. That itself varies by about sqrt(cells) variances of the
+    Stein's estimate of all values together. That itself varies by about sqrt(values) variances of the
     noise: so far apart, both count. Half is kept at least: half of noise has a quarter of its squared
     error, and half of what is not noise still tells rows apart. `most` are the values that are moved to
     see it.

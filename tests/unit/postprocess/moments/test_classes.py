@@ -7,6 +7,7 @@ from adumbra.postprocess.moments import classes as laws_of_classes
 from adumbra.postprocess.moments.classes import (
     MANY_CLASSES,
     MOST_JOINT,
+    MOST_LEVELS,
     MOST_ORDERED,
     ByClass,
     conditional,
@@ -85,10 +86,13 @@ def test_no_class_and_no_column():
     assert conditional([], 1.0, 1.0) == []
 
 
-def test_very_many_cells_are_read_one_by_one(monkeypatch):
-    """400 columns of ten levels in six classes took 35 s, after the charge."""
+@pytest.mark.parametrize(
+    ("classes", "columns", "cells"), [(8, 2, MOST_JOINT // 16 + 1), (2, 1, MOST_LEVELS + 1)]
+)
+def test_very_many_cells_are_read_one_by_one(monkeypatch, classes, columns, cells):
+    """400 columns of ten levels in six classes took 35 s, after the charge; one of 8,192 levels 1 GB."""
     monkeypatch.setattr(laws_of_classes, "believed", None)  # is not called
-    sizes, truth = table(8, 1, MOST_JOINT // 8 + 1, 0.5)
+    sizes, truth = table(classes, columns, cells, 0.5)
     rng = np.random.default_rng(6)
     noisy = [one + rng.normal(size=one.shape) for one in truth]
     _, laws = read(sizes, noisy, truth, 1.0)
