@@ -141,3 +141,10 @@ def test_the_page_says_where_another_package_is_better_and_how_it_ended():
     assert "time-out: 900 s" in worse
     assert "LR AUC: first on 1 of 1." in text(line(0.8), *theirs)
     assert not text(line(0.7))
+
+
+@pytest.mark.parametrize(("levels", "cells"), [(("a", "N"), ["a", "N"]), (("a", "b"), ["a", None])])
+def test_a_missing_code_never_stands_for_another_one(levels, cells):
+    columns = [Column(name="code", kind=Kind.CATEGORY, categories=levels)]
+    with pytest.raises(ValueError, match="'N' cannot stand for a missing code"):
+        others.told(pa.table({"code": cells}), schema_of(columns, "code"))
