@@ -74,7 +74,7 @@ def page(lines):
     ):
         rows = "".join(table(cells, name, epsilons) for name in names)
         parts.append(f"### {title}\n\n{head}{rows}\n{below(cells, names, epsilons)}\n\n")
-    parts.append(others_page.section(lines, cells, shown, short))
+    parts.append(others_page.section(lines, shown, short))
     return f"{trees(lines)}\n\n" + "".join(parts) + "\n".join(where) + "\n"
 
 

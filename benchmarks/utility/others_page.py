@@ -7,30 +7,32 @@ COMPARED = (
     "LR AUC", "GB AUC", "LR AUC, undeclared", "GB AUC, undeclared",
     "one-way TV", "two-way TV", "three-way TV",
 )  # fmt: skip
+OWN = "adumbra"  # `moments` under add-remove; the tables above are replace-one
 TITLES = {"dpmm_mst": "dpmm MST", "dpmm_aim": "dpmm AIM"}
 ABOUT = """### AIM and MST of others on the same splits
 
-Printed by `python benchmarks/utility/others.py`: one draw each, δ = 1e-6, each package in an environment
-of its own, under a cap of processor time. These packages are private under add-remove alone, where a
-histogram needs 1/√2 of replace-one's noise: theirs is the easier task, but for `adult-add-remove`. Ours
-is the mean of the draws above. Beside the best of theirs that finished (a tie counts for us; a table
-where neither finished is not counted):
+Printed by `python benchmarks/utility/others.py`: δ = 1e-6, all under **add-remove**, the only relation
+that these packages are private under. Ours has fresh draws for it, mean ± half of the 95 % interval;
+theirs one draw each, in an environment of its own, under a cap of processor time. Our mean beside the
+best of theirs that finished (a tie counts for us; a table where neither finished is not counted);
+*within* says that our own interval reaches it:
 """
 
 
-def section(lines, cells, shown, short):
+def section(lines, shown, short):
     """Nothing without lines; `shown` and `short` write a cell of our draws and one number."""
     held = facts.newest([line for line in lines if line["kind"] == "other"], "data", "method", "epsilon")
-    ran = {key: runs[-1] for key, runs in held.items()}
+    ran = {key: runs[-1] for key, runs in held.items() if key[1] != OWN}
+    own = {(name, e): _means(runs) for (name, method, e), runs in held.items() if method == OWN}
     if not ran:
         return ""
     tasks = sorted({(name, e) for name, _, e in ran}, key=lambda one: (NAMES.index(one[0]), one[1]))
     rows = []
     for name, epsilon in tasks:
-        ours = [shown(cells.get((name, "moments", epsilon, score))) for score in COMPARED]
-        seconds = cells.get((name, "moments", epsilon, "CPU s"))
-        spent = f"{seconds[0]:.1f}" if seconds else ""
-        rows.append([name, f"{epsilon:g}", "**adumbra**", *ours, spent])
+        ours = own.get((name, epsilon), {})
+        cells = [shown(ours.get(score)) for score in COMPARED]
+        spent = f"{ours['CPU s'][0]:.1f}" if ours else ""
+        rows.append([name, f"{epsilon:g}", "**adumbra**", *cells, spent])
         for method in dict.fromkeys(method for _, method, _ in ran):
             line = ran.get((name, method, epsilon))
             if line is not None:
@@ -39,8 +41,15 @@ def section(lines, cells, shown, short):
     head = ["data", "ε", "method", *COMPARED, "CPU s"]
     text = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
     where = facts.origin(line for line in lines if line["kind"] == "others")
-    parts = (ABOUT + "\n" + _standing(ran, cells, tasks, short), text, "\n".join(where))
+    parts = (ABOUT + "\n" + _standing(ran, own, tasks, short), text, "\n".join(where))
     return "\n\n".join(part for part in parts if part) + "\n\n"
+
+
+def _means(runs):
+    """Mean, half interval and number of our draws, by score."""
+    found = {s: facts.interval(run["scores"][s] for run in runs if s in run["scores"]) for s in COMPARED}
+    scored = {score: cell for score, cell in found.items() if cell[2]}
+    return scored | {"CPU s": facts.interval(run["cpu_s"] for run in runs)}
 
 
 def _ended(line, short):
@@ -50,13 +59,13 @@ def _ended(line, short):
     return [short(line["scores"][score]) if score in line["scores"] else "" for score in COMPARED]
 
 
-def _standing(ran, cells, tasks, short):
+def _standing(ran, own, tasks, short):
     """On how many of the tables our mean is at least as good as all that finished."""
     said = []
     for score in COMPARED:
         sign, first, behind = (-1 if "TV" in score else 1), 0, []
         for name, epsilon in tasks:
-            ours = cells.get((name, "moments", epsilon, score))
+            ours = own.get((name, epsilon), {}).get(score)
             runs = [line for (n, _, e), line in ran.items() if (n, e) == (name, epsilon)]
             theirs = [sign * line["scores"][score] for line in runs if score in line["scores"]]
             if ours is None or not theirs:
@@ -65,7 +74,8 @@ def _standing(ran, cells, tasks, short):
             if gap <= 0:
                 first += 1
             else:
-                behind.append(f"`{name}` (ε = {epsilon:g}, by {short(gap)})")
+                within = ", within" if gap <= ours[1] else ""
+                behind.append(f"`{name}` (ε = {epsilon:g}, by {short(gap)}{within})")
         if first or behind:
             losses = f"; behind on {', '.join(behind)}" if behind else ""
             said.append(f"- {score}: first on {first} of {first + len(behind)}{losses}.")

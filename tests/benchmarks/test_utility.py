@@ -10,7 +10,7 @@ import pytest
 from comparison import facts
 from scipy.stats import ttest_ind
 from utility import held_out_tables, moments, moments_page, moments_tables, others, others_page
-from utility.tables_common import schema_of
+from utility.tables_common import ADD, schema_of
 
 from adumbra.schema.schema import Column, Kind
 
@@ -125,22 +125,60 @@ def test_a_package_gets_rows_without_missing_ones_and_gives_the_same_types_back(
     assert back == {"flag": [True, False], "code": ["b", None], "whole": [3, 9], "part": [0.5, -1.0]}
 
 
+def other(method, value, *, source="dpmm 1", draw=0, outcome="ok"):
+    told = {"data": "xor", "method": method, "epsilon": 1.0, "source": source, "draw": draw}
+    ended = {"outcome": outcome, "message": "900 s", "cpu_s": 70.0}
+    scores = {} if value is None else {"LR AUC": value}
+    return {"kind": "other", **told, **ended, "scores": scores}
+
+
+def own(*values, source="new"):
+    return [other("adumbra", value, source=source, draw=draw) for draw, value in enumerate(values)]
+
+
+def others_section(*lines):
+    return others_page.section(lines, moments_page.shown, moments_page.short)
+
+
 def test_the_page_says_where_another_package_is_better_and_how_it_ended():
-    def other(method, outcome, **scores):
-        told = {"data": "xor", "method": method, "epsilon": 1.0, "source": "dpmm 1", "draw": 0}
-        ended = {"outcome": outcome, "message": "900 s", "cpu_s": 70.0}
-        return {"kind": "other", **told, **ended, "scores": scores}
-
-    def text(*lines):
-        cells = moments_page.cells_of(lines)
-        return others_page.section(lines, cells, moments_page.shown, moments_page.short)
-
-    theirs = (other("dpmm_mst", "ok", **{"LR AUC": 0.75}), other("dpmm_aim", "time-out"))
-    worse = text(line(0.7), *theirs)
-    assert "LR AUC: first on 0 of 1; behind on `xor` (ε = 1, by .050)" in worse
+    theirs = (other("dpmm_mst", 0.75), other("dpmm_aim", None, outcome="time-out"))
+    worse = others_section(*own(0.7), *theirs)
+    assert "LR AUC: first on 0 of 1; behind on `xor` (ε = 1, by .050)." in worse
     assert "time-out: 900 s" in worse
-    assert "LR AUC: first on 1 of 1." in text(line(0.8), *theirs)
-    assert not text(line(0.7))
+    assert "LR AUC: first on 1 of 1." in others_section(*own(0.8), *theirs)
+    assert not others_section(*own(0.7))
+
+
+def test_our_draws_under_add_remove_are_the_ones_that_are_compared():
+    theirs = other("dpmm_mst", 0.75)
+    found = others_section(line(0.9), theirs, *own(0.5, source="old"), *own(0.7, 0.74, 0.78))
+    assert "| xor | 1 | **adumbra** | .740 ± .099 |" in found
+    assert "by .010, within)" in found
+    assert "by .250)" in others_section(theirs, *own(0.49, 0.5, 0.51))
+
+
+def test_our_draws_for_it_are_add_remove_and_made_once(tmp_path, monkeypatch):
+    seen = []
+
+    def small(_folder, _name):
+        return moments_tables.parity(rows=2000, width=4)
+
+    def noted(method, table, schema, epsilon, seed):
+        seen.append(schema.neighbours)
+        return real(method, table, schema, epsilon, seed)
+
+    real = moments.synthesize
+    monkeypatch.setattr(others, "load", small)
+    monkeypatch.setattr(moments, "synthesize", noted)
+    out = tmp_path / "lines.jsonl"
+    words = ["--environments", str(tmp_path), "--only", "xor", "--methods", "adumbra", "--draws", "2"]
+    for _ in range(2):
+        others.main([*words, "--out", str(out)])
+    lines = facts.read(out)
+    assert seen == [ADD, ADD]
+    assert [line["kind"] for line in lines] == ["others", "other", "other"]
+    assert [line.get("draw") for line in lines] == [None, 0, 1]
+    assert all(0.0 < line["scores"]["two-way TV"] < 0.5 for line in lines[1:])
 
 
 @pytest.mark.parametrize(("levels", "cells"), [(("a", "N"), ["a", "N"]), (("a", "b"), ["a", None])])
