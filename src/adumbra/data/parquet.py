@@ -15,7 +15,8 @@ from adumbra.errors import InvalidInput
 from adumbra.numerics import NOISE_BLOCK, Array
 from adumbra.schema.schema import Schema
 
-COLUMNS_AT_ONCE = 512  # of a row group of more columns ...
+COLUMNS_AT_ONCE = 512  # of a row group of more columns, ...
+DECODED_BYTES = 64 * 2**20  # ... fewer if that takes more than this, ...
 GROUP_BYTES = 512 * 2**20  # ... and rows that take at most this much as float64
 PAGED_COLUMNS = 2048  # up to which a page of each (1 MB, as writers make them) can be held instead
 READ_BYTES = 2**14  # of a column at a time; else one thread reads a whole row group before the first row
@@ -106,8 +107,10 @@ def _window(
     firsts = range(window.start, window.stop, step)
     cells = [np.empty((len(names), min(step, window.stop - first))) for first in firsts]
     columns: list[list[pa.Array]] = [[] for _ in firsts]
-    for start in range(0, len(names), COLUMNS_AT_ONCE):
-        few = names[start : start + COLUMNS_AT_ONCE]
+    count = file.metadata.row_group(group).num_rows
+    width = min(COLUMNS_AT_ONCE, max(1, DECODED_BYTES // max(8 * count, 1)))
+    for start in range(0, len(names), width):
+        few = names[start : start + width]
         table = file.read_row_group(group, columns=few)
         for place, name in enumerate(few, start):
             column = _joined(table[name])
