@@ -41,6 +41,7 @@ MOST_ROWS = 10_000_000  # synthetic rows that a noisy count may ask for by itsel
 CHUNK_BYTES = 400  # of a column in a Parquet row group and in its footer
 FOOTER = 1200  # bytes of memory for a column of a row group, as long as its file is read, ...
 SMALL_GROUP = 64 * 2**20  # ... of row groups that are no smaller than this: as writers make them
+DECLARED = 7200  # of a declared column: schema, names, the file's own schema, card and page
 
 # Seconds of one core, from the lines of benchmarks/scale.py; its page shows them beside the truth.
 START = 1.0  # a release of a few rows
@@ -225,8 +226,8 @@ def _wide_reading(width: int, table: int, ahead: int, size: int) -> int:
     Groups are large, or there are many, each with its footer. No row is there twice.
     """
     large = min(table, GROUP_BYTES + ahead + size)
-    footers = FOOTER * width * (2 + -(-table // SMALL_GROUP))
-    return max(large + 2 * FOOTER * width, min(table, ahead + size) + footers)
+    footers = FOOTER * width * -(-table // SMALL_GROUP)
+    return DECLARED * width + max(large, min(table, ahead + size) + footers)
 
 
 def reading_sets(width: int, rows: int) -> int:

@@ -179,6 +179,7 @@ THIN = DPProConfig(n_components=20, epsilon=1.0)
         (THIN, 20_000, 10_000, 1.67e9, 2.2e9),
         (RONGaussConfig(epsilon=1.0, synthetic_rows=1000), 20_000, 10_000, 1.70e9, 2.4e9),
         (THIN, 200_000, 1_000, 1.24e9, 1.6e9),
+        (THIN, 1_000, 100_000, 4.18e9, 5e9),  # of 16 groups, whose footers take 1.8 GB
     ],
 )
 def test_wide_tables_are_planned_in_slices(config, rows, width, least, most):
