@@ -14,7 +14,8 @@ def line(ratio, spent, *, engine="local", first=True, rows=2_000_000):
     return {
         "method": "dppro", "rows": rows, "columns": 100, "target": 1.5, "config": PROJECT, "axis": "",
         "reference": "rows", "engine": engine, "name": f"dppro {engine}", "ratio": ratio,
-        "ours": ours, "theirs": {"cpu": 1.0, "started": 0.0}, "load": 1.0, "is_first": first, "distinct": None,
+        "ours": ours, "theirs": {"cpu": 1.0, "started": 0.0}, "load": 1.0, "is_first": first,
+        "distinct": None,
     }  # fmt: skip
 
 
