@@ -8,6 +8,7 @@ from html import escape
 INK, SOFT, GRID = "#1b1b1b", "#666666", "#dddddd"
 OURS, OTHER, LIMIT = "#0b5fa5", "#c06a1a", "#7a7a7a"
 COLOURS = (OURS, "#c06a1a", "#3a8a4d", "#9a4f9e", "#b03a48", "#6b6b6b", "#1f8a8a", "#8a7a1f", "#4f5bb0")
+LABEL_WIDTH = 16  # pixels between two labels of an axis, at least
 Scale = Callable[[float], float]
 
 
@@ -171,9 +172,12 @@ def lines(
         for tick in _ticks(panel.low, panel.high, panel.log_y):
             canvas.line(x0, up(tick), x0 + wide - 10, up(tick))
             canvas.text(x0 - 6, up(tick) + 4, f"{tick:g}", anchor="end", size=10)
-        for x in xs:
+        labelled = -math.inf
+        for x in sorted(xs):
             canvas.line(across(x), y0 + tall, across(x), y0 + tall + 4, SOFT)
-            canvas.text(across(x), y0 + tall + 16, f"{x:g}", anchor="middle", size=10)
+            if across(x) - labelled >= LABEL_WIDTH:  # else it would cover the one before
+                canvas.text(across(x), y0 + tall + 16, f"{x:,.10g}", anchor="middle", size=10)
+                labelled = across(x)
         canvas.text(x0 + wide / 2, y0 + tall + 32, x_name, anchor="middle", size=11, colour=SOFT)
         for series in panel.series:
             _series(canvas, series, looks[series.name], across, up, panel)
