@@ -98,6 +98,7 @@ outside: setup ## releases of NIST's tables before NIST's judge and SDMetrics; w
 
 peers: setup ## every peer in an environment of its own, same tables, budget and judges (hours); what changed
 	$(BIN)/python benchmarks/throughput.py --environments $(ENVIRONMENTS)
+	$(BIN)/python benchmarks/coming_from.py --environments $(ENVIRONMENTS)
 	$(BIN)/python benchmarks/peers.py --data $(DATA) --environments $(ENVIRONMENTS)
 
 papers: setup ## every table and figure of the five papers that data allow; writes docs/benchmarks/papers.md
