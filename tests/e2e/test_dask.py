@@ -30,7 +30,8 @@ from adumbra.data.opening import open_source
 from adumbra.engine import cluster as clusters
 from adumbra.engine import dask as dask_engine
 from adumbra.engine import dispatch
-from adumbra.engine.cluster import connect, require_safe
+from adumbra.engine.channels import require_safe
+from adumbra.engine.cluster import connect
 from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ChargeNote, ClusterFailed, InvalidInput, NoiseKeyReused, Unsupported
@@ -363,7 +364,7 @@ def test_what_does_not_fit_is_refused_before_the_charge(cluster, tmp_path, ledge
     usual = {"distributed.worker.memory.target": 0.6, "distributed.worker.memory.spill": 0.7}
     with dask.config.set(usual), in_threads(1, memory_limit="1GB") as spilling:
         refused(path, InvalidInput, "disk when memory is short", spilling)
-    monkeypatch.setattr(dispatch, "workers_of", lambda _: {})
+    monkeypatch.setattr(dispatch, "_listed", lambda _: {})
     monkeypatch.setattr(dispatch, "PATIENCE", 0.0)
     refused(path, ClusterFailed, "cluster: it has no worker that answers")
 

@@ -2,25 +2,23 @@
 
 Whoever can talk to a Dask scheduler can run code on its workers, so every channel is TLS with
 certificates on both sides. A local cluster makes its own, in memory, for one run. To another host
-nothing goes without TLS; its files are those that Dask's own configuration names.
+nothing goes without TLS (channels.py); its files are those that Dask's own configuration names.
 """
 
 import ast
-import ipaddress
 import logging
 import multiprocessing
 import os
-import socket
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
-from urllib.parse import urlsplit
 
 import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
+from adumbra.engine.channels import require_safe
 from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import Progress, silent
 from adumbra.errors import ClusterFailed, require
@@ -150,23 +148,6 @@ def connect(
         client.close()
         raise
     return DaskEngine(client, close=client.close, parts=_path(parts), progress=progress)
-
-
-def require_safe(address: str, name: str = "scheduler") -> None:
-    """Refuse a channel to another host that is not TLS."""
-    parsed = urlsplit(address if "://" in address else f"tcp://{address}")
-    rule = "keys and sums of private rows would cross the network in the clear"
-    is_safe = parsed.scheme == "tls" or (parsed.scheme == "tcp" and _is_here(parsed.hostname or ""))
-    require(is_safe, f"{name}={address}: {rule}; use tls://host:port")
-
-
-def _is_here(host: str) -> bool:
-    """Whether a name means this machine's loopback, by every address it has."""
-    try:
-        found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
-    except OSError:
-        return False
-    return bool(found) and all(ipaddress.ip_address(one).is_loopback for one in found)
 
 
 def _path(folder: str | Path | None) -> Path | None:
