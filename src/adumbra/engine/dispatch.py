@@ -112,10 +112,8 @@ class Dispatch:
         is_some = not self._workers.keys() <= self._unfit
         self._met = now if is_some or self._met < 0 else self._met
         if now > self._met + PATIENCE:
-            raise ClusterFailed(
-                f"cluster: no worker has been there for {PATIENCE:.0f} seconds{_left_out(self._client)}; "
-                f"{REMEDY}"
-            )
+            rule = f"no worker has been there for {PATIENCE:.0f} seconds{_left_out(self._client)}"
+            raise ClusterFailed(f"cluster: {rule}; {REMEDY}")
 
     def _is_lost(self, job: Job) -> bool:
         return job.future.status in LOST or not job.needs <= self._workers.keys()
@@ -171,11 +169,19 @@ class Dispatch:
 class TreeDispatch(Dispatch):
     """The same, but sums stay with the workers: two of one worker are added there, then across workers.
 
-    The driver fetches one sum in all, by `total`.
+    The driver fetches one sum in all, by `total`; `shown` hears how many orders are in what is held.
     """
 
-    def __init__(self, client: Client, count: int, seal: bytes, order: MakeOrder) -> None:
+    def __init__(
+        self,
+        client: Client,
+        count: int,
+        seal: bytes,
+        order: MakeOrder,
+        shown: Callable[[int], None] = lambda _done: None,
+    ) -> None:
         super().__init__(client, count, seal, order, lambda _number, _answer: None)
+        self._shown, self._done = shown, set[int]()
         self._held: dict[str, list[Job]] = {}
         self._merges = count  # numbers of merges follow those of orders
 
@@ -214,6 +220,8 @@ class TreeDispatch(Dispatch):
         for jobs in self._held.values():
             if job in jobs:
                 jobs.remove(job)
+        self._done -= job.covers
+        self._shown(len(self._done))
         super()._again(job)
 
     def _finish(self, job: Job) -> None:
@@ -221,6 +229,8 @@ class TreeDispatch(Dispatch):
         job.inputs.clear()
         job.needs = frozenset([job.worker])
         self._held.setdefault(job.worker, []).append(job)
+        self._done |= job.covers
+        self._shown(len(self._done))
 
     def _merge(self, worker: str, jobs: Sequence[Job]) -> None:
         """Add two sums on a worker; both are lost with either worker until that is done."""
