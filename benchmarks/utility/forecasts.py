@@ -4,7 +4,8 @@
 
 Reads the kept lines of `moments.py` (newest source of each table) and plans the same releases. `got` is
 the error beside the training rows: that beside the test rows, less what the training rows themselves
-have (squares). Its last line is the range of got / forecast, of tables whose columns are not read together.
+have (squares). Its last line is the range of got / forecast, of tables whose columns are not read
+together.
 """
 
 import argparse
