@@ -69,10 +69,12 @@ def prepare(  # noqa: PLR0913 - each keyword is one public decision
         getattr(type(engine), "begin", lambda *_: None)(engine, source)  # if it reads in this process
         with uncollected():  # most of what a release needs: rows are decoded in the meantime
             from adumbra.attestation.signers import open_key  # noqa: PLC0415
+            from adumbra.mechanisms.sizes import on_threads  # noqa: PLC0415
             from adumbra.prepared import PreparedRelease  # noqa: PLC0415
             from adumbra.privacy.ledger import Ledger, open_ledger  # noqa: PLC0415
 
-            settled = method.settle(config, source.schema)
+            with on_threads(getattr(engine, "threads", None)):  # its size follows them
+                settled = method.settle(config, source.schema)
         signer = open_key(key) if isinstance(key, str | Path) else key
         known = signer is None or callable(getattr(signer, "sign", None))
         require(known, f"key of type {type(key).__name__}: give its path, or what `open_key` returns")

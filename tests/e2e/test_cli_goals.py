@@ -140,3 +140,19 @@ def test_the_figure_of_the_how_to_page_is_what_the_command_draws(tmp_path):
     assert "54.8" in out.read_text()  # rounded up, as the table says it
     taken = in_process("plan", "--schema", tmp_path / "s.toml", "--epsilon", "1", "--figure", out)
     assert (taken.returncode, "exists already" in taken.stderr) == (2, True)
+
+
+def test_a_plan_is_of_the_threads_that_are_given(schema):
+    schema.write_text(PLAIN.replace("rows = 500", "rows = 200000").replace("{0..5}", "{0..999}"))
+    plan = ["plan", "--schema", schema, "--epsilon", "1", "--method", "ron-gauss", "--json"]
+    few, many = (
+        json.loads(in_process(*plan, "--threads", count).stdout)["size"]["peak_memory_bytes"]
+        for count in ("1", "16")
+    )
+    assert few < 0.6 * many
+    limit = ["--memory", f"{(few + many) // 2 // 10**6}MB"]  # what fits one thread alone
+    assert in_process(*plan, "--threads", "1", *limit).returncode == 0
+    assert in_process(*plan, "--threads", "16", *limit).returncode == 7
+    done = in_process(*plan, "--threads", "1", "--compare")
+    assert done.returncode == 2
+    assert "threads: is asked of one plan" in done.stderr

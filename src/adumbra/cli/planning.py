@@ -181,6 +181,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument per flag
         typer.Option("--data", help="The data; only column names and a public row count are read."),
     ] = None,
     header: Header = False,
+    threads: Threads = None,
     memory: Memory = None,
     rows_per_person: RowsPerPerson = False,
     figure: Annotated[
@@ -208,7 +209,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument per flag
         known, method = counting(known, method, goal)
     name, why = comparing.chosen_method(method, goal, known, delta)
     if compare or len(budgets) > 1 or figure is not None:
-        require(memory is None, "memory: is asked of one plan; leave out --compare and more budgets")
+        for flag, value in (("memory", memory), ("threads", threads)):
+            require(value is None, f"{flag}: is asked of one plan; leave out --compare and more budgets")
         names = comparing.compared_names(goal) if compare else [name]
         with progress_bar(quiet=json) as report:
             found = comparing.compare(known, budgets, names, delta, option or [], report)
@@ -220,7 +222,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one argument per flag
         options = comparing.with_components(
             name, budgets[0], delta, option or [], known, why=why, goal=goal
         )
-        planned = methods.plan(make_config(name, budgets[0], delta, options), known)
+        config = make_config(name, budgets[0], delta, options)
+        planned = methods.plan(config, known, threads=threads)
     require_memory_for(planned, memory)
     unread = None if data is None or rows_per_person else undeclared(data, known)
     if json:

@@ -5,16 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adumbra.data.begun import BegunSource
 from adumbra.data.files import PIECE_ROWS, FileSource, match_columns, require_rows
 from adumbra.errors import InvalidInput
+from adumbra.numerics import NOISE_BLOCK, Array
 from adumbra.schema.schema import Schema
 
-COLUMNS_AT_ONCE = 512  # of a row group that is read whole ...
-GROUP_BYTES = 512 * 2**20  # ... if it takes at most this much as float64
+COLUMNS_AT_ONCE = 512  # of a row group of more columns, ...
+DECODED_BYTES = 64 * 2**20  # ... fewer if that takes more than this, ...
+GROUP_BYTES = 512 * 2**20  # ... and rows that take at most this much as float64
+PAGED_COLUMNS = 2048  # up to which a page of each (1 MB, as writers make them) can be held instead
 READ_BYTES = 2**14  # of a column at a time; else one thread reads a whole row group before the first row
 _DAMAGED = "cannot be read as Parquet; check that the file is whole"
 
@@ -30,7 +34,7 @@ class ParquetSource(FileSource):
     def begun(self, rows: int, most: int) -> BegunSource | None:
         """The same rows, of which about `most` bytes are decoded from now on; None of wide tables.
 
-        Of those a row group is read whole, which is more than should wait for a charge.
+        Of those a row group is mostly read whole, which is more than should wait for a charge.
         """
         return BegunSource(self, rows, most) if self.width <= COLUMNS_AT_ONCE else None
 
@@ -71,24 +75,59 @@ def parquet_pieces(
 def _wide_pieces(
     file: pq.ParquetFile, groups: list[int], names: list[str], rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Row groups of many columns: whole and a few columns at a time, unless that would take too much.
+    """Row groups of many columns: a few columns at a time, and as many rows as fit, mostly all.
 
     A reader of all columns at once holds a page, a dictionary and a buffer for each of them, which is
-    several times the group.
+    several times the group. So a larger group is decoded once for every `GROUP_BYTES` of it; that of
+    fewer columns is not, whose pages are smaller than the group.
     """
     storage = file.schema_arrow
     is_plain = all(pa.types.is_primitive(storage.field(name).type) for name in names)
+    most = max(rows, GROUP_BYTES // (8 * len(names)) // rows * rows)
     for group in groups:
         count = file.metadata.row_group(group).num_rows
-        if not is_plain or 8 * count * len(names) > GROUP_BYTES:
+        is_large = 8 * count * len(names) > GROUP_BYTES
+        if not is_plain or (is_large and len(names) <= PAGED_COLUMNS):
             yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=names)
             continue
-        columns: list[pa.Array] = []
-        for start in range(0, len(names), COLUMNS_AT_ONCE):
-            table = file.read_row_group(group, columns=names[start : start + COLUMNS_AT_ONCE])
-            columns += [_joined(table[name]) for name in names[start : start + COLUMNS_AT_ONCE]]
-        whole = pa.RecordBatch.from_arrays(columns, names=names)
-        yield from (whole.slice(first, rows) for first in range(0, count, rows))
+        for first in range(0, count, most):
+            held = _window(file, group, names, range(first, min(first + most, count)), rows)
+            while held:  # each is let go once it was taken, for the next window comes beside it
+                whole = held.pop(0)
+                for at in range(0, len(whole), rows):
+                    yield whole.slice(at, rows)
+                del whole
+
+
+def _window(
+    file: pq.ParquetFile, group: int, names: list[str], window: range, rows: int
+) -> list[pa.RecordBatch]:
+    """Rows of a row group in batches of whole pieces, each in memory of its own."""
+    step = max(rows, NOISE_BLOCK // rows * rows)
+    firsts = range(window.start, window.stop, step)
+    cells = [np.empty((len(names), min(step, window.stop - first))) for first in firsts]
+    columns: list[list[pa.Array]] = [[] for _ in firsts]
+    count = file.metadata.row_group(group).num_rows
+    width = min(COLUMNS_AT_ONCE, max(1, DECODED_BYTES // max(8 * count, 1)))
+    for start in range(0, len(names), width):
+        few = names[start : start + width]
+        table = file.read_row_group(group, columns=few)
+        for place, name in enumerate(few, start):
+            column = _joined(table[name])
+            for first, own, found in zip(firsts, cells, columns, strict=True):
+                found.append(_moved(column.slice(first, own.shape[1]), own[place]))
+    return [pa.RecordBatch.from_arrays(found, names=names) for found in columns]
+
+
+def _moved(column: pa.Array, place: Array) -> pa.Array:
+    """Numbers in the place that is given, others as they are.
+
+    Arrow keeps the many small arrays of a group that are freed: they would take as much again.
+    """
+    if column.type != pa.float64() or column.null_count:
+        return column
+    place[:] = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
+    return pa.Array.from_buffers(column.type, len(column), [None, pa.py_buffer(place)])
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from adumbra.data.split import Split, Watcher
 
 
+SLICE_VALUES = 2**21  # of a table that what goes row by row takes at once: a noise block of 512 columns
 Items = NDArray[np.signedinteger]  # int32 where a source made them, which halves what is moved about
 
 
@@ -92,6 +93,17 @@ class SetBatch:
     def lengths(self) -> Ints:
         """Items in each row."""
         return self.indptr[1:] - self.indptr[:-1]
+
+
+def few_rows(batch: Batch, width: int) -> list[Batch]:
+    """The batch in slices of at most `SLICE_VALUES`, if a row has `width` values; one row at least.
+
+    For what goes row by row, where a noise block of a wide table would be copied whole.
+    """
+    step = max(1, SLICE_VALUES // max(width, 1))
+    if len(batch) <= step:
+        return [batch]
+    return [batch.slice(at, min(at + step, len(batch))) for at in range(0, len(batch), step)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +261,9 @@ class WatchedSource(SourceView):
         """Read a block and show it."""
         batch = part.read()
         for first in range(0, len(batch), NOISE_BLOCK):  # small pieces stay in the cache
-            see(self._quantised(batch.slice(first, first + NOISE_BLOCK)))
+            piece = batch.slice(first, min(first + NOISE_BLOCK, len(batch)))
+            for few in [piece] if isinstance(piece, SetBatch) else few_rows(piece, self.width):
+                see(self._quantised(few))
         return batch
 
     def _quantised(self, piece: Batch | SetBatch) -> SeenRows:

@@ -310,6 +310,9 @@ def grouped(batches: Iterable[BlockT], most: int, room: int = SHORT_BYTES) -> It
             group, rows, size = [], 0, 0
         group.append(batch)
         rows, size = rows + len(batch), size + batch.nbytes
+        if rows >= most or size >= room:  # nothing more would fit: do not read on before it is worked on
+            yield group
+            group, rows, size = [], 0, 0
     if group:
         yield group
 

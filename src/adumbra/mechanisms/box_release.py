@@ -100,7 +100,7 @@ BOX_MATRICES = 12  # copies of the matrix of moments: places, noise, whole matri
 def box_memory(schema: Schema, encoder: Encoder, classes: int, rows: int) -> int:
     """Bytes at the peak of the noisy moments, with the process: public numbers only."""
     size = encoder.width + max(classes, 1)
-    folded = sizes.totals(size * size) + sizes.reading(schema.width, rows, size)
+    folded = sizes.totals(size * size) + sizes.reading(schema.width, rows, size, is_fold=True)
     return sizes.PROCESS + max(folded, sizes.FLOAT * BOX_MATRICES * size * size)
 
 

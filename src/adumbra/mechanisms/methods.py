@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adumbra.errors import InvalidInput
+from adumbra.errors import InvalidInput, require
 from adumbra.mechanisms.answers import ANSWERS
 from adumbra.mechanisms.bounds import BOUNDS
 from adumbra.mechanisms.lda import LDA
@@ -64,13 +64,14 @@ def config_of(name: str, facts: Mapping[str, Any]) -> Any:  # noqa: ANN401  (a c
     return method.config(**named)
 
 
-def plan(config: "Config", schema: Schema | str | Path) -> "Plan":
+def plan(config: "Config", schema: Schema | str | Path, *, threads: int | None = None) -> "Plan":
     """Cost, noise and expected error of a release; touches no data and costs nothing.
 
     Parameters
     ----------
     config : the config of a method, such as `MomentsConfig(epsilon=1.0)`
     schema : the declared columns, unit and relation: a `Schema`, or the path of a schema file
+    threads : of the engine that will run it, for the memory that it needs; all cores unless given
 
     Returns
     -------
@@ -81,8 +82,11 @@ def plan(config: "Config", schema: Schema | str | Path) -> "Plan":
     InvalidInput, if config and schema do not fit; its subclass `Unsupported`, if there is no proof.
     """
     from adumbra.mechanisms.base import plan_of  # noqa: PLC0415 - a list of methods needs none of it
+    from adumbra.mechanisms.sizes import on_threads  # noqa: PLC0415
 
-    return plan_of(method_of(config), config, as_schema(schema))
+    require(threads is None or threads >= 1, f"threads={threads}: must be at least 1")
+    with on_threads(threads):
+        return plan_of(method_of(config), config, as_schema(schema))
 
 
 def as_schema(schema: object) -> Schema:

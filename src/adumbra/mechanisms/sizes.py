@@ -7,9 +7,13 @@ each array there are was fitted to the peaks that benchmarks/peaks.py measures.
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
+from adumbra.data.parquet import COLUMNS_AT_ONCE, GROUP_BYTES
+from adumbra.data.sources import SLICE_VALUES
 from adumbra.engine.local import (
     AHEAD_BYTES,
     BLOCK_ROWS,
@@ -35,6 +39,8 @@ CARD_WORDS = 64 * 2**10  # what a card says besides names
 ROWS_GUESS = 10_000  # where the number of rows is private and nobody guessed it
 MOST_ROWS = 10_000_000  # synthetic rows that a noisy count may ask for by itself
 CHUNK_BYTES = 400  # of a column in a Parquet row group and in its footer
+FOOTER = 1200  # bytes of memory for a column of a row group, as long as its file is read, ...
+SMALL_GROUP = 64 * 2**20  # ... of row groups that are no smaller than this: as writers make them
 
 # Seconds of one core, from the lines of benchmarks/scale.py; its page shows them beside the truth.
 START = 1.0  # a release of a few rows
@@ -42,6 +48,9 @@ READ = 13e-9  # a cell, read, converted, bounded and summed, in each pass
 PRODUCT = 0.08e-9  # a multiplication and an addition of a matrix product
 NOISY = 50e-9  # a released cell with noise of its own, written
 DRAWN = 100e-9  # a synthetic cell, drawn, decoded and written
+COUNTED = 45e-9  # a cell that is looked up on a public grid of many (`bounds`)
+PLACED = 4.5e-6  # a row of the greedy sampler, for its class ...
+GREEDY = 2.2e-9  # ... and for each product of two of its encoded columns, by compiled loops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +82,18 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What takes time, by row and in all; item sets are read by their items and not counted here."""
+    """What takes time, by row and in all.
+
+    Item sets are read by their items, and how many those are is private: their time is not known.
+    """
 
     passes: int
     products: int = 0  # multiplications per row
     noisy: int = 0  # released cells per row
+    counted: int = 0  # cells per row that are looked up on a fine grid
     drawn: int = 0  # synthetic cells in all
     solved: int = 0  # multiplications after the noise
+    greedy: tuple[int, int] = (0, 0)  # rows of the greedy sampler, and encoded columns
 
     def seconds(self, schema: Schema, expected: int | None = None) -> float | None:
         """About, by measured rates; None where nobody said how many rows there are."""
@@ -87,7 +101,10 @@ class Work:
         if rows is None or schema.items is not None:
             return None
         each = READ * self.passes * schema.width + PRODUCT * self.products + NOISY * self.noisy
-        return START + rows * each + DRAWN * self.drawn + PRODUCT * self.solved
+        each += COUNTED * self.counted
+        placed, width = self.greedy
+        after = DRAWN * self.drawn + PRODUCT * self.solved + placed * (PLACED + GREEDY * width**2)
+        return START + rows * each + after
 
 
 def duration(seconds: float) -> str:
@@ -138,7 +155,8 @@ def projected_size(  # noqa: PLR0913 - each is one public number of the projecti
     rows, columns = rows_drawn(schema, schema.rows), len(names)
     noisy = FLOAT * 6 * columns * min(rows, NOISE_BLOCK) * workers() + written(columns, rows)
     if schema.items is None:
-        blocks = reading(schema.width, rows, encoded) + results(rows, columns, block_rows(schema.width))
+        blocks = reading(schema.width, rows, encoded, is_sliced=True)
+        blocks += results(rows, columns, block_rows(schema.width))
     else:  # short sets are taken many rows at a time; each thread looks at the matrix
         blocks = reading_sets(schema.width, rows) + results(rows, columns, BLOCK_ROWS)
         copies += 2 * workers()
@@ -153,19 +171,62 @@ def projected_size(  # noqa: PLR0913 - each is one public number of the projecti
     )
 
 
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+@contextmanager
+def on_threads(count: int | None) -> Iterator[None]:
+    """Plans inside are for an engine of so many threads; None: of as many as there are cores.
+
+    A setting and no argument: methods settle what is released, and threads change nothing of that.
+    """
+    token = _threads.set(count)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
+
+
 def workers() -> int:
     """Threads of the local engine, each with its own block and total."""
-    return os.cpu_count() or 1
+    return _threads.get() or os.cpu_count() or 1
 
 
-def reading(width: int, rows: int, encoded: int, *, is_fold: bool = False) -> int:
-    """What a reader holds; blocks as they were read and, in each thread, as numbers and encoded."""
+def reading(  # noqa: PLR0913 - each is one public number of a pass
+    width: int,
+    rows: int,
+    encoded: int,
+    *,
+    copies: int = 4,
+    is_fold: bool = False,
+    is_sliced: bool = False,
+) -> int:
+    """What a reader holds; blocks as they were read and, in each thread, as numbers and encoded.
+
+    No more blocks are worked on at once than may be read and not finished. `is_sliced`: rows are encoded
+    a few at a time (`few_rows`), so that a noise block of a wide table is never copied whole.
+    """
     block = min(rows, fold_rows(width) if is_fold else block_rows(width))
-    piece = min(block, NOISE_BLOCK)
-    held, size = min(2 * FLOAT * width * rows, READER), FLOAT * width * block
+    table, size = FLOAT * width * rows, FLOAT * width * block
     ahead = min(blocks_ahead(workers()) * size, max(AHEAD_BYTES, size))
-    ahead = max(ahead, min(FLOAT * width * rows, AHEAD_BYTES // 2))  # decoded before the first pass
-    return held + ahead + (workers() + 1) * size + FLOAT * 4 * encoded * piece * workers()
+    busy = min(workers(), max(1, AHEAD_BYTES // max(size, 1)))
+    if width > COLUMNS_AT_ONCE:
+        held = _wide_reading(width, table, ahead, size)
+    else:
+        held = max(ahead, min(table, AHEAD_BYTES // 2)) + size  # decoded before the first pass
+    copied = encoded * min(block, NOISE_BLOCK)
+    copied = min(copied, max(SLICE_VALUES, encoded)) if is_sliced else copied
+    return min(2 * table, READER) + held + busy * (size + FLOAT * copies * copied)
+
+
+def _wide_reading(width: int, table: int, ahead: int, size: int) -> int:
+    """Rows of a wide table as they were read: a group beside blocks that wait, or many small groups.
+
+    Groups are large, or there are many, each with its footer. No row is there twice.
+    """
+    large = min(table, GROUP_BYTES + ahead + size)
+    footers = FOOTER * width * (2 + -(-table // SMALL_GROUP))
+    return max(large + 2 * FOOTER * width, min(table, ahead + size) + footers)
 
 
 def reading_sets(width: int, rows: int) -> int:

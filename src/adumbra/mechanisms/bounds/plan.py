@@ -12,7 +12,7 @@ from adumbra.mechanisms.bounds.config import METHOD, BoundsConfig
 from adumbra.mechanisms.box_release import require_rows_unit
 from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.moments.plan import calibrate_first
-from adumbra.mechanisms.sizes import Size
+from adumbra.mechanisms.sizes import Size, Work
 from adumbra.numerics import Array
 from adumbra.postprocess.found import PARTS, CountNoise, grid, tests_of, threshold
 from adumbra.privacy.conversion import mu_of
@@ -135,10 +135,11 @@ def _size(config: BoundsConfig, schema: Schema, parts: Parts) -> Size:
     levels = [level for column in parts.columns for level in column.categories]
     return Size(
         memory=sizes.PROCESS
-        + sizes.reading(schema.width, read, len(names))
+        + sizes.reading(schema.width, read, len(names), is_fold=True)
         + sizes.totals(cells)
         + 8 * sizes.FLOAT * cells,
         output=sizes.FLOAT * 2 * cells + sizes.folder_words(schema),
         card=sizes.card_bytes(names, (*names, *levels)) + 200 * len(names),
         rows=None,
+        seconds=Work(passes=1, counted=len(names)).seconds(schema, config.expected_rows),
     )

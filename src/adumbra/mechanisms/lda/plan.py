@@ -14,7 +14,7 @@ from adumbra.mechanisms.box_release import (
 )
 from adumbra.mechanisms.fields import unused_guess
 from adumbra.mechanisms.lda.config import METHOD, LDAConfig
-from adumbra.mechanisms.sizes import Size
+from adumbra.mechanisms.sizes import Size, Work
 from adumbra.postprocess.greedy import most_rows
 from adumbra.postprocess.matrices import noise_edge
 from adumbra.privacy.conversion import mu_of
@@ -55,14 +55,19 @@ def _size(config: LDAConfig, schema: Schema, encoder: Encoder) -> Size:
     rows = sizes.rows_drawn(schema, config.synthetic_rows, config.expected_rows)
     moments = box_memory(schema, encoder, encoder.label_levels, sizes.rows_read(schema))
     width, columns = encoder.width, schema.width
+    drawing = sizes.decoded(width, columns, sizes.at_once(rows, width))
     side = width + encoder.label_levels
+    work = Work(
+        passes=1, products=side * side, drawn=rows * columns, solved=10 * width**3, greedy=(rows, width)
+    )
     return Size(
-        memory=COMPILED + max(moments, sizes.PROCESS + sizes.decoded(width, columns, rows)),
+        memory=COMPILED + max(moments, sizes.PROCESS + drawing),
         output=sizes.table_bytes(schema.columns, rows)
         + sizes.FLOAT * (side * side + width * side)
         + sizes.folder_words(schema),
         card=sizes.card_bytes(schema.names, encoder.names),
         rows=rows,
+        seconds=work.seconds(schema, config.expected_rows),
     )
 
 

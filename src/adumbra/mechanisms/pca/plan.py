@@ -70,7 +70,7 @@ def _size(config: PCAConfig, schema: Schema, encoder: Encoder) -> Size:
     width, columns = encoder.width, schema.width
     read = sizes.rows_read(schema)
     after = (
-        sizes.reading(columns, read, 2 * width) + sizes.written(columns, rows)
+        sizes.reading(columns, read, width, copies=8) + sizes.written(columns, rows)
         if config.noisy_rows
         else sizes.decoded(width, columns, sizes.at_once(rows, width))
     )

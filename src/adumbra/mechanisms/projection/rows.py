@@ -22,7 +22,7 @@ import numpy as np
 from adumbra.data.bounds import CLIP_BITS, bound_elements, bound_rows, project
 from adumbra.data.encode import Encoder
 from adumbra.data.set_rows import bound_set_elements, bound_sets, project_sets
-from adumbra.data.sources import Batch, SetBatch
+from adumbra.data.sources import Batch, SetBatch, few_rows
 from adumbra.errors import InvalidInput, Unsupported, require
 from adumbra.matrices import ProjectionMatrix
 from adumbra.mechanisms import sizes
@@ -44,7 +44,6 @@ from adumbra.statistics.projection_sensitivity import element_sensitivity
 PURPOSE = "rows"  # of the noise of both, a key for each block of 4,096 rows
 EXACT_EXPONENT = -(ROW_BITS + MATRIX_BITS)  # x R is exact on this grid
 ROUNDED_BITS = 30  # an exact product is rounded to noise * 2^-30 at most: one random word still suffices
-SLICE_VALUES = 2**21  # encoded values of rows that are projected at once
 CLIPPED_BITS = 38  # a clipped row keeps its own grid (radius * 2^-22) down to noise of 2^16 radii
 MATRICES = 5  # copies of the matrix while it is drawn and used: numbers, their QR, units, floats
 
@@ -82,10 +81,9 @@ class RowSpace:
             return project_sets(sets, matrix)
         if self.encoder is None:
             raise InvalidInput("a table where the schema declares item sets: check the source")
-        step = max(1, SLICE_VALUES // max(self.width, 1))
-        if len(batch) > step:  # rows are projected one by one, so slices change nothing
-            pieces = (batch.slice(s, min(s + step, len(batch))) for s in range(0, len(batch), step))
-            return np.concatenate([self.exact(piece, matrix) for piece in pieces])
+        slices = few_rows(batch, self.width)
+        if len(slices) > 1:  # rows are projected one by one, so slices change nothing
+            return np.concatenate([self.exact(piece, matrix) for piece in slices])
         encoded = self.encoder.encode(batch)
         if self.halves:  # 0 or 1 becomes -1/2 or 1/2
             encoded = encoded[:, self.kept]

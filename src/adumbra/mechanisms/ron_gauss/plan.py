@@ -148,7 +148,8 @@ def _size(config: RONGaussConfig, space: Space) -> Size:
     rows = sizes.rows_drawn(schema, config.synthetic_rows, config.expected_rows)
     read = sizes.rows_read(schema, config.expected_rows)
     entries, matrix = width + groups * side * side, width * space.components
-    summing = sizes.reading(schema.width, read, 2 * width) + sizes.totals(entries)
+    summing = sizes.reading(schema.width, read, width, copies=6, is_sliced=True)
+    summing += sizes.totals(entries)
     projected = 4 * space.components * read  # kept for the second sums, if they fit
     is_kept = projected <= KEPT
     summing += projected if is_kept else 0 if schema.rows is not None else KEPT

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from adumbra.data.bounds import BoundedRows, augment, bound_rows, project, with_constant
 from adumbra.data.encode import Encoder
-from adumbra.data.sources import Batch, Source, SourceView
+from adumbra.data.sources import Batch, Source, SourceView, few_rows
 from adumbra.engine.local import Engine
 from adumbra.errors import require
 from adumbra.mechanisms.projection.rows import EXACT_EXPONENT
@@ -61,6 +61,20 @@ class Projected:
         """The block itself: it is a noise block, which no engine cuts."""
         require(first == 0 and last == len(self), f"rows {first} to {last}: a kept block is whole")
         return self
+
+
+def _joined(found: list[Projected]) -> Projected:
+    """One block of its slices."""
+    if len(found) == 1:
+        return found[0]
+    labels = [one.labels for one in found if one.labels is not None]
+    targets = [one.targets for one in found if one.targets is not None]
+    return Projected(
+        np.concatenate([one.values for one in found]),
+        np.concatenate(labels) if labels else None,
+        np.concatenate(targets) if targets else None,
+        found[0].weight,
+    )
 
 
 class KeptRows(SourceView):
@@ -131,8 +145,12 @@ def _first_pass(
     kept: list[Projected] | None = []
 
     def block(batch: Batch) -> tuple[Ints, Projected]:
-        rows, projected = reader.opened(batch)
-        return statistic.add(statistic.zero(), rows), projected
+        added, found = statistic.zero(), []
+        for few in few_rows(batch, reader.space.width):  # a wide block is not copied whole
+            rows, projected = reader.opened(few)
+            added = statistic.add(added, rows)
+            found.append(projected)
+        return added, _joined(found)
 
     for part, projected in engine.map_blocks(source, block, stage=stage):
         total += part

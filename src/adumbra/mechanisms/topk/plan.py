@@ -7,7 +7,7 @@ from fractions import Fraction
 from adumbra.mechanisms import sizes
 from adumbra.mechanisms.base import Noise, Plan, Settled, person_notes
 from adumbra.mechanisms.fields import refuse_idle, unused_guess
-from adumbra.mechanisms.sizes import Size
+from adumbra.mechanisms.sizes import Size, Work
 from adumbra.mechanisms.topk.choice import choice_notes, settled_config
 from adumbra.mechanisms.topk.config import (
     METHOD,
@@ -83,6 +83,8 @@ def _plan(
         notes.append(
             "Rows longer than the truncation length count for less, so counts are too low by that."
         )
+    if schema.items is not None:
+        notes.append("How long it takes follows from how many items rows have, which is private.")
     return Plan(
         method=f"{METHOD} {config.chosen}",
         guarantee=guarantee,
@@ -105,6 +107,7 @@ def _size(config: TopKConfig, schema: Schema) -> Size:
         output=48 * rows + sizes.folder_words(schema),
         card=sizes.card_bytes(()),
         rows=config.k,
+        seconds=Work(passes=len(budget_of(config))).seconds(schema, config.expected_rows),
     )
 
 
