@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE # tests start hundreds of processes: each would
 PAIR   := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo picture test check fmt unit statistical e2e coverage audit crash signatures bench outside peers papers docs site release-check reseal digests clean
+.PHONY: help setup demo picture test check fmt unit statistical e2e coverage audit crash signatures bench scale outside peers papers docs site release-check reseal digests clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -90,11 +90,15 @@ signatures: setup ## 10,000 forgeries, 1,000 roll-backs and forks, every right w
 bench: setup ## speed as ratios, against a reference timed in the same run
 	$(BIN)/python benchmarks/run.py
 
+scale: setup ## whole releases beside bare references, growth, memory, a cluster (hours); writes docs/explanation/performance.md
+	$(BIN)/python benchmarks/scale.py all
+
 outside: setup ## releases of NIST's tables before NIST's judge and SDMetrics; writes docs/benchmarks/outside.md
 	$(BIN)/python benchmarks/outside.py --data $(DATA)/nist_crc --environments $(ENVIRONMENTS)
 
 peers: setup ## every peer in an environment of its own, same tables, budget and judges (hours); what changed
 	$(BIN)/python benchmarks/throughput.py --environments $(ENVIRONMENTS)
+	$(BIN)/python benchmarks/coming_from.py --environments $(ENVIRONMENTS)
 	$(BIN)/python benchmarks/peers.py --data $(DATA) --environments $(ENVIRONMENTS)
 
 papers: setup ## every table and figure of the five papers that data allow; writes docs/benchmarks/papers.md

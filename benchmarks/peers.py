@@ -11,6 +11,7 @@ what changed since the results before. --page alone writes docs/benchmarks/peers
 """
 
 import argparse
+import os
 import sys
 import tempfile
 from dataclasses import asdict
@@ -22,6 +23,7 @@ EPSILON, DELTA, LONG = 1.0, 1e-6, 600.0
 HERE = Path(__file__).parent / "comparison"
 METHODS = {
     "adumbra_moments": "adumbra",
+    "adumbra_no_label": "adumbra",
     "smartnoise_mst": "smartnoise-synth",
     "smartnoise_aim": "smartnoise-synth",
     "smartnoise_pacsynth": "smartnoise-synth",
@@ -37,6 +39,14 @@ METHODS = {
     "dpsynth": "dpsynth",
 }
 NUMBERS_ONLY = ("diffprivlib_pca",)  # a user would have to invent the handling of codes
+# How often the way in which a peer is used has changed: its lines of an earlier way count no more.
+REVISED = {
+    "smartnoise_pacsynth": 2,
+    "datasynthesizer_privbayes": 2,
+    "opendp_mst": 2,
+    "opendp_aim": 2,
+    "mbi_pairs": 2,
+}
 
 
 class Session:
@@ -56,9 +66,8 @@ class Session:
     def write(self, **line):
         if self.run is None:
             held = facts.read(self.path)  # another method may be run by another process meanwhile
-            self.run = f"{1 + sum(line['kind'] == 'run' for line in held)}"
-            caps = f"draws {self.options.draws}, {self.options.cpu_seconds} s of processor time"
-            self._append({"kind": "run", "run": self.run, **facts.stamp(f"make peers ({caps})")})
+            self.run = f"{1 + sum(line['kind'] == 'run' for line in held)}.{os.getpid()}"
+            self._append({"kind": "run", "run": self.run, **facts.stamp(said(self.options))})
         self._append({"run": self.run, **line})
 
     def _append(self, line):
@@ -67,7 +76,7 @@ class Session:
 
     def source(self, method):
         """What made a line: our source tree, or the version that pip picked; None: not installed."""
-        if method == "adumbra_moments":
+        if METHODS[method] == "adumbra":
             return self.own
         made = environments.make(self.options.environments, METHODS[method])
         held = asdict(made)
@@ -75,7 +84,8 @@ class Session:
         held.pop("seconds")  # of a download: says more of the network than of the package
         if not any(line["kind"] == "install" and line["made"] == held for line in self.lines):
             self.write(kind="install", peer=METHODS[method], made=held)
-        return f"{METHODS[method]} {made.version}" if made.ok else None
+        used = f", adapter {REVISED[method]}" if method in REVISED else ""
+        return f"{METHODS[method]} {made.version}{used}" if made.ok else None
 
     def known(self, source, **cell):
         """Lines of this cell that still count: a time-out at a smaller cap does not."""
@@ -87,6 +97,15 @@ class Session:
             if _matches(line, cell) and line.get("source") == source
             and not (line["outcome"] == "time-out" and line["cap_s"] < self.caps.cpu_seconds)
         ]  # fmt: skip
+
+
+def said(options):
+    """The command of a run, without folders of this machine."""
+    words = [f"--draws {options.draws}", f"--cpu-seconds {options.cpu_seconds}"]
+    words += [f"--wall-factor {options.wall_factor}", f"--memory-gib {options.memory_gib:g}"]
+    words += [f"--methods {','.join(options.methods)}"] if options.methods != list(METHODS) else []
+    words += [f"--tables {','.join(options.tables)}"] if options.tables != list(tables.LADDER) else []
+    return f"python benchmarks/peers.py {' '.join(words)}"
 
 
 def _matches(line, cell):
@@ -193,7 +212,8 @@ def options_of(words):
     unknown = set(options.methods) - set(METHODS) | set(options.tables) - set(tables.LADDER)
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: not known; methods and tables stand in this folder")
-    if not options.page and options.environments is None and options.methods != ["adumbra_moments"]:
+    needs = set(map(METHODS.get, options.methods)) - {"adumbra"}
+    if needs and not options.page and options.environments is None:
         parser.error("--environments: give a folder for the peers' environments, or --page")
     if options.data is None:
         options.tables = [name for name in options.tables if name not in tables.REAL]

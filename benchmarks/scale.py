@@ -5,6 +5,7 @@
     python benchmarks/scale.py memory            many rows drawn, many rows read
     python benchmarks/scale.py cluster --rows N  N x 100 by two workers beside the local engine
     python benchmarks/scale.py page              docs/explanation/performance.md from the kept lines
+    python benchmarks/scale.py all               all of these, then the page (`make scale`)
 
 Each figure is a fresh process with one BLAS thread. A reference does the least that any program must do
 to the same file: read it with pyarrow, multiply with numpy, draw numpy's normal numbers, write Parquet.
@@ -345,9 +346,17 @@ def run(case, folder, repeat):
     turns = [[measured(what, case, folder) for what in whats] for _ in range(repeat)]
     ours, *theirs = (min(side, key=lambda one: one["cpu"]) for side in zip(*turns, strict=True))
     size = sum(path.stat().st_size for path in Path(folder).iterdir())
-    line = {**asdict(case), "name": case.name, "input_mb": size / 1e6, "ours": ours,
+    line = {**asdict(case), **origin(), "name": case.name, "input_mb": size / 1e6, "ours": ours,
             "load": os.getloadavg()[0], "cores": os.cpu_count(), "is_first": goes_first()}  # fmt: skip
     return line | ({"theirs": theirs[0], "ratio": ours["cpu"] / theirs[0]["cpu"]} if theirs else {})
+
+
+def origin():
+    """What made a line: the source tree, the processor and the day."""
+    from comparison import facts
+
+    stamp = facts.stamp("python benchmarks/scale.py")
+    return {"source": stamp["source"], "processor": stamp["machine"]["processor"], "date": stamp["date"]}
 
 
 def noise_case(repeat, engine):
@@ -373,7 +382,7 @@ def noise_case(repeat, engine):
         best = [min(best[0], middle - start), min(best[1], time.process_time() - middle)]
     times = {"ours": {"cpu": best[0]}, "theirs": {"cpu": best[1]}, "load": os.getloadavg()[0]}
     facts = {"name": f"gaussian noise, {engine}", "method": "noise", "target": NOISE[engine]}
-    return {**facts, "ratio": best[0] / best[1], **times}
+    return {**facts, **origin(), "ratio": best[0] / best[1], **times}
 
 
 def main():
@@ -381,7 +390,7 @@ def main():
         child(*sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("size", choices=[*SIZES, *OTHERS, "page"], nargs="?", default="small")
+    parser.add_argument("size", choices=[*SIZES, *OTHERS, "page", "all"], nargs="?", default="small")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--folder", default=None, help="where data are made")
     parser.add_argument("--repeat", type=int, default=1)
@@ -391,19 +400,25 @@ def main():
     )
     asked = parser.parse_args()
     kept = asked.keep or KEPT
-    if asked.size == "page":
+    for size in ("full", *OTHERS) if asked.size == "all" else [asked.size]:
+        if size != "page":
+            measure(size, asked, kept if size != "small" or asked.keep else None)
+    if asked.size in {"page", "all"}:
         import scale_page
 
         scale_page.write(kept)
-        return
+
+
+def measure(size, asked, kept):
+    """One grid; each line is printed, and kept where there is a file for it."""
     others = {
         "growth": growth_cases,
         "memory": memory_cases,
         "cluster": lambda: cluster_cases(asked.rows),
     }
-    listed = others[asked.size]() if asked.size in others else cases(asked.size)
+    listed = others[size]() if size in others else cases(size)
     jobs = [case for case in listed if asked.only in f"{case.name} {case.axis} {case.config}"]
-    jobs += list(NOISE) if asked.only in "gaussian noise" and asked.size in SIZES else []
+    jobs += list(NOISE) if asked.only in "gaussian noise" and size in SIZES else []
     with Tables(asked.folder) as tables:
         for case in jobs:
             if isinstance(case, str):
@@ -411,7 +426,7 @@ def main():
             else:
                 line = run(case, tables.of(case), asked.repeat)
             print(json.dumps(line), flush=True)
-            if asked.size != "small" or asked.keep:
+            if kept is not None:
                 with kept.open("a", encoding="utf-8") as sink:
                     sink.write(json.dumps(line) + "\n")
 

@@ -8,9 +8,12 @@ Only pandas, numpy and the peer are imported. Wrappers must not change how a pee
 """
 
 import json
+import math
+import os
 import sys
 import tempfile
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -30,15 +33,57 @@ def edges(public, name):
     return np.linspace(low, high, BINS + 1)
 
 
+def zcdp_of(epsilon, delta):
+    """The largest rho whose zCDP gives (epsilon, delta), by Canonne, Kamath and Steinke's conversion."""
+
+    def delta_of(rho):
+        def at(alpha):
+            power = (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha)
+            return power - math.log(alpha - 1)
+
+        low, high = 1.01, (epsilon + 1) / (2 * rho) + 2
+        for _ in range(200):  # the logarithm is convex in alpha
+            third = (high - low) / 3
+            low, high = (
+                (low, high - third) if at(low + third) < at(high - third) else (low + third, high)
+            )
+        return math.exp(at(low))
+
+    return bisected(delta_of, delta, epsilon)
+
+
+def mu_of(epsilon, delta):
+    """The largest mean of a Gaussian of deviation 1 that gives (epsilon, delta): exact (Balle, Wang)."""
+
+    def delta_of(mu):
+        def upper(x):
+            return math.erfc(x / math.sqrt(2)) / 2
+
+        return upper(epsilon / mu - mu / 2) - math.exp(epsilon) * upper(epsilon / mu + mu / 2)
+
+    return bisected(delta_of, delta, epsilon)
+
+
+def bisected(delta_of, delta, most):
+    """The largest x up to `most` with delta_of(x) <= delta, from below."""
+    low, high = 1e-9, most
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_of(middle) <= delta else (low, middle)
+    return low
+
+
 # smartnoise-synth: bins with public bounds, so that no budget goes to finding them
-def smartnoise(kind, frame, public, epsilon, **extra):
+def smartnoise(kind, frame, public, epsilon, *, nullable=False, **extra):
     from snsynth import Synthesizer
     from snsynth.transform import BinTransformer, LabelTransformer, TableTransformer
 
     parts = [
-        BinTransformer(bins=BINS, lower=public["bounds"][c][0], upper=public["bounds"][c][1])
+        BinTransformer(
+            bins=BINS, lower=public["bounds"][c][0], upper=public["bounds"][c][1], nullable=nullable
+        )
         if c in public["bounds"]
-        else LabelTransformer(nullable=False)
+        else LabelTransformer(nullable=nullable)
         for c in frame
     ]
     model = Synthesizer.create(kind, epsilon=epsilon, **extra)
@@ -57,8 +102,9 @@ def smartnoise_aim(frame, public, epsilon, delta):
 
 
 @method
-def smartnoise_pacsynth(frame, public, epsilon, _delta):
-    return smartnoise("pacsynth", frame, public, epsilon)
+def smartnoise_pacsynth(frame, public, epsilon, delta):
+    """It leaves cells empty where combinations are rare: hence the nullable columns."""
+    return smartnoise("pacsynth", frame, public, epsilon, nullable=True, delta=delta)
 
 
 # dpmm: epsilon of the model plus proc_epsilon for its bins is the whole
@@ -97,42 +143,54 @@ def dpmm_privbayes(frame, public, epsilon, delta):
 
 @method
 def datasynthesizer_privbayes(frame, public, epsilon, _delta):
-    """Correlated attribute mode with k = 2 parents, as in its notebooks; pure epsilon."""
+    """Correlated attribute mode with k = 2 parents, as in its notebooks; pure epsilon.
+
+    It is told types, ranges and codes, and gets fresh seeds: its own are 0. Codes that look like numbers
+    or dates would be taken for such, so each gets a letter in front.
+    """
     from DataSynthesizer.DataDescriber import DataDescriber
     from DataSynthesizer.DataGenerator import DataGenerator
 
-    with tempfile.TemporaryDirectory() as folder:
-        source, description = f"{folder}/in.csv", f"{folder}/description.json"
-        frame.to_csv(source, index=False)
-        describer = DataDescriber(category_threshold=50)
+    codes, whole = public["categories"], public["integers"]
+    typed = frame.assign(**{c: "c" + frame[c] for c in codes})
+    with tempfile.TemporaryDirectory() as held:
+        folder = Path(held)
+        source, domain, description = (folder / n for n in ("in.csv", "domain.json", "description.json"))
+        typed.to_csv(source, index=False)
+        domain.write_text(json.dumps({c: ["c" + code for code in codes[c]] for c in codes}))
+        describer = DataDescriber(category_threshold=max(50, *map(len, codes.values())))
         describer.describe_dataset_in_correlated_attribute_mode(
-            source, epsilon=epsilon, k=2,
-            attribute_to_is_categorical={c: c not in public["bounds"] for c in frame},
+            str(source), epsilon=epsilon, k=2, seed=fresh_seed(),
+            attribute_to_datatype={
+                c: "String" if c in codes else "Integer" if c in whole else "Float" for c in frame
+            },
+            attribute_to_is_categorical={c: c in codes for c in frame},
             attribute_to_is_candidate_key=dict.fromkeys(frame, False),
+            numerical_attribute_ranges={c: list(limits) for c, limits in public["bounds"].items()},
+            categorical_attribute_domain_file=str(domain),
         )  # fmt: skip
-        describer.save_dataset_description_to_file(description)
+        describer.save_dataset_description_to_file(str(description))
         generator = DataGenerator()
-        generator.generate_dataset_in_correlated_attribute_mode(len(frame), description)
-        return generator.synthetic_dataset
+        generator.generate_dataset_in_correlated_attribute_mode(
+            len(frame), str(description), seed=fresh_seed()
+        )
+        drawn = generator.synthetic_dataset
+    return drawn.assign(**{c: drawn[c].astype(str).str[1:] for c in codes})
+
+
+def fresh_seed():
+    return int.from_bytes(os.urandom(4), "big")
 
 
 # OpenDP: contingency tables with public keys and cuts, zCDP from (epsilon, delta)
-def opendp(kind, frame, public, epsilon, delta):
+def opendp(kind, frame, public, epsilon, delta, *, steps):
     import opendp.prelude as dp
     import polars as pl
 
     dp.enable_features("contrib")
-    whole = float((np.sqrt(np.log(1 / delta) + epsilon) - np.sqrt(np.log(1 / delta))) ** 2)
-    for attempt in range(20):  # its parts of the budget may add up to a last bit more than the whole
-        try:
-            return opendp_rows(dp, pl, kind, frame, public, whole * (1 - attempt / 1000))
-        except Exception as error:
-            if "insufficient budget for query" not in str(error) or attempt == 19:
-                raise
-    return None
-
-
-def opendp_rows(dp, pl, kind, frame, public, rho):
+    rho = zcdp_of(epsilon, delta)
+    while steps and not parts_fit(rho, steps):
+        rho *= 1 - 1e-7
     typed = frame.astype(dict.fromkeys(public["bounds"], float))  # cuts are floats
     context = dp.Context.compositor(
         data=pl.from_dict({c: typed[c].tolist() for c in frame}).lazy(),
@@ -148,23 +206,45 @@ def opendp_rows(dp, pl, kind, frame, public, rho):
     return pd.DataFrame({c: drawn[c].to_list() for c in frame})
 
 
+def parts_fit(rho, steps):
+    """Whether the parts of MST's budget add up to no more than the whole, in floats rounded up.
+
+    By opendp 0.16 they may be a last bit more, and then it refuses its own query after its first fit
+    (opendp issue 2789). The parts follow from rho and the number of choices alone.
+    """
+
+    def below(x):
+        return float(np.nextafter(x, -np.inf))
+
+    tables = below(below(rho - rho * 0.5))
+    choices = below(below(tables - tables * 0.9))
+    each, total = below(choices / steps), 0.0
+    for _ in range(steps):
+        exact = Fraction(total) + Fraction(each)
+        total += each
+        total = total if Fraction(total) >= exact else float(np.nextafter(total, np.inf))
+    return total <= choices
+
+
 @method
 def opendp_mst(frame, public, epsilon, delta):
-    return opendp("MST", frame, public, epsilon, delta)
+    return opendp("MST", frame, public, epsilon, delta, steps=frame.shape[1] - 1)
 
 
 @method
 def opendp_aim(frame, public, epsilon, delta):
-    return opendp("AIM", frame, public, epsilon, delta)
+    return opendp("AIM", frame, public, epsilon, delta, steps=0)
 
 
 @method
 def mbi_pairs(frame, public, epsilon, delta):
-    """mbi has no mechanism on the index: noisy label x column tables and its own estimation."""
+    """mbi has no mechanism on the index: noisy label x column tables and its own estimation.
+
+    All tables together are one Gaussian: a row is in one cell of each.
+    """
     from mbi import Domain, LinearMeasurement, estimation
 
     label, rng = public["label"], np.random.default_rng()
-    rho = (np.sqrt(np.log(1 / delta) + epsilon) - np.sqrt(np.log(1 / delta))) ** 2
     codes, sizes = {}, {}
     for name in frame:
         if name in public["bounds"]:
@@ -175,14 +255,14 @@ def mbi_pairs(frame, public, epsilon, delta):
             codes[name] = pd.Categorical(frame[name], categories=levels).codes
             sizes[name] = len(levels)
     others = [name for name in frame if name != label]
-    sigma, measured = np.sqrt(len(others) / (2 * rho)), []
+    sigma, measured = math.sqrt(len(others)) / mu_of(epsilon, delta), []
     for name in others:
         grid = [np.arange(sizes[label] + 1), np.arange(sizes[name] + 1)]
         exact = np.histogram2d(codes[label], codes[name], bins=grid)[0]
         noisy = (exact + rng.normal(0, sigma, exact.shape)).ravel()
         measured.append(LinearMeasurement(noisy, (label, name), stddev=sigma))
     domain = Domain(list(frame), [sizes[name] for name in frame])
-    fitted = estimation.MirrorDescent().estimate(domain, measured, iters=500)
+    fitted = estimation.MirrorDescent().estimate(domain, measured)
     drawn = fitted.synthetic_data(rows=len(frame))
     held = drawn.to_dict() if hasattr(drawn, "to_dict") else drawn.df
     out = {}

@@ -37,6 +37,7 @@ class Outcome:
     wall_s: float
     cpu_s: float
     peak_mb: float
+    code: int  # of the process's exit; below 0 a signal
 
 
 def run(command: list[str], caps: Caps, log: Path) -> Outcome:
@@ -54,7 +55,7 @@ def run(command: list[str], caps: Caps, log: Path) -> Outcome:
     outcome, message = _end(ended["code"], ended["late"], ended["cpu_s"], caps, said)
     return Outcome(
         outcome=outcome, message=message, wall_s=round(ended["wall_s"], 1),
-        cpu_s=round(ended["cpu_s"], 1), peak_mb=round(ended["peak_mb"]),
+        cpu_s=round(ended["cpu_s"], 1), peak_mb=round(ended["peak_mb"]), code=ended["code"],
     )  # fmt: skip
 
 
@@ -69,4 +70,5 @@ def _end(code: int, late: bool, cpu: float, caps: Caps, said: str) -> tuple[str,
     message = last_line(said)
     if "MemoryError" in said or "bad_alloc" in said or "ArrayMemoryError" in said:
         return "memory", message or f"{caps.memory_gib} GiB"
-    return "crash", message or f"exit code {code}"
+    how = f"{signal.Signals(-code).name} " if code < 0 else ""  # who was killed did not say why
+    return "crash", f"{how}{message}".strip() or f"exit code {code}"

@@ -8,6 +8,7 @@ from html import escape
 INK, SOFT, GRID = "#1b1b1b", "#666666", "#dddddd"
 OURS, OTHER, LIMIT = "#0b5fa5", "#c06a1a", "#7a7a7a"
 COLOURS = (OURS, "#c06a1a", "#3a8a4d", "#9a4f9e", "#b03a48", "#6b6b6b", "#1f8a8a", "#8a7a1f", "#4f5bb0")
+LABEL_WIDTH = 16  # pixels between two labels of an axis, at least
 Scale = Callable[[float], float]
 
 
@@ -42,10 +43,18 @@ class Canvas:
             f'fill="{colour}">{escape(said)}</text>'
         )
 
-    def path(self, points: Sequence[tuple[float, float]], colour: str) -> None:
-        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    def ring(self, x: float, y: float, colour: str, size: float = 3.5, note: str = "") -> None:
+        said = f"<title>{escape(note)}</title>" if note else ""
         self.marks.append(
-            f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="1.8"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="#ffffff" stroke="{colour}" '
+            f'stroke-width="1.6">{said}</circle>'
+        )
+
+    def path(self, points: Sequence[tuple[float, float]], colour: str, *, dashed: bool = False) -> None:
+        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        dash = ' stroke-dasharray="6 3"' if dashed else ""
+        self.marks.append(
+            f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>'
         )
 
     def svg(self) -> str:
@@ -146,7 +155,7 @@ def lines(
 ) -> str:
     """Lines over a logarithmic x axis, several panels, one legend."""
     names = list(dict.fromkeys(series.name for panel in panels for series in panel.series))
-    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    looks = {name: Look(COLOURS[i % len(COLOURS)], i >= len(COLOURS)) for i, name in enumerate(names)}
     wide, tall, left, top = 330, 190, 60, 60
     down = math.ceil(len(panels) / per_row)
     legend = 20 * math.ceil(len(names) / 3) + 10
@@ -163,28 +172,44 @@ def lines(
         for tick in _ticks(panel.low, panel.high, panel.log_y):
             canvas.line(x0, up(tick), x0 + wide - 10, up(tick))
             canvas.text(x0 - 6, up(tick) + 4, f"{tick:g}", anchor="end", size=10)
-        for x in xs:
+        labelled = -math.inf
+        for x in sorted(xs):
             canvas.line(across(x), y0 + tall, across(x), y0 + tall + 4, SOFT)
-            canvas.text(across(x), y0 + tall + 16, f"{x:g}", anchor="middle", size=10)
+            if across(x) - labelled >= LABEL_WIDTH:  # else it would cover the one before
+                canvas.text(across(x), y0 + tall + 16, f"{x:,.10g}", anchor="middle", size=10)
+                labelled = across(x)
         canvas.text(x0 + wide / 2, y0 + tall + 32, x_name, anchor="middle", size=11, colour=SOFT)
         for series in panel.series:
-            _series(canvas, series, colour[series.name], across, up, panel)
+            _series(canvas, series, looks[series.name], across, up, panel)
     for i, name in enumerate(names):
         x, y = 20 + (i % 3) * 250, top + down * (tall + 60) + 20 * (i // 3) + 8
-        canvas.dot(x, y - 4, colour[name], 4)
+        looks[name].mark(canvas, x, y - 4, 4)
         canvas.text(x + 10, y, name, size=11)
     return canvas.svg()
 
 
-def _series(canvas: Canvas, series: Series, colour: str, across: Scale, up: Scale, panel: Panel) -> None:
+@dataclass(frozen=True)
+class Look:
+    """How a series is drawn: rings and a dashed line where its colour was taken before."""
+
+    colour: str
+    is_second: bool
+
+    def mark(self, canvas: Canvas, x: float, y: float, size: float, note: str = "") -> None:
+        (canvas.ring if self.is_second else canvas.dot)(x, y, self.colour, size, note)
+
+
+def _series(canvas: Canvas, series: Series, look: Look, across: Scale, up: Scale, panel: Panel) -> None:
+    colour = look.colour
+
     def held(value: float) -> float:
         return up(min(max(value, panel.low), panel.high))
 
-    canvas.path([(across(x), held(y)) for x, y, _ in series.points], colour)
+    canvas.path([(across(x), held(y)) for x, y, _ in series.points], colour, dashed=look.is_second)
     for x, y, half in series.points:
         if not math.isnan(half):
             canvas.line(across(x), held(y - half), across(x), held(y + half), colour, 1.5)
-        canvas.dot(across(x), held(y), colour, 3, f"{series.name}: {y:.4g} at {x:g}")
+        look.mark(canvas, across(x), held(y), 3, f"{series.name}: {y:.4g} at {x:g}")
     if series.stops and series.points:
         x, y, _ = series.points[-1]
         canvas.text(across(x) + 5, held(y) - 4, "×", size=13, colour=colour)

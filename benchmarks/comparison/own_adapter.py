@@ -15,7 +15,7 @@ from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Column, Kind, Schema
 
 
-def schema_of(public, names):
+def schema_of(public, names, label):
     columns = []
     for name in names:
         if name in public["bounds"]:
@@ -27,9 +27,7 @@ def schema_of(public, names):
         else:
             levels = tuple(public["categories"][name])
             columns.append(Column(name=name, kind=Kind.CATEGORY, categories=levels))
-    return Schema(
-        columns=tuple(columns), unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, label=public["label"]
-    )
+    return Schema(columns=tuple(columns), unit=Unit.ROW, neighbours=Neighbours.ADD_REMOVE, label=label)
 
 
 def main(name, source, public_path, out, epsilon, delta):
@@ -42,10 +40,12 @@ def main(name, source, public_path, out, epsilon, delta):
     folder = Path(out).parent / f"{Path(out).stem}.release"
     with ad.create_ledger(folder.with_suffix(".ledger")) as book:
         book.register(ad.Population("p", Unit.ROW, Neighbours.ADD_REMOVE, float(epsilon), float(delta)))
-        config = {"adumbra_moments": ad.MomentsConfig}[name](
+        config = ad.MomentsConfig(
             epsilon=float(epsilon), delta=float(delta), synthetic_rows=rows, expected_rows=rows
         )
-        schema = schema_of(public, names)
+        # Few peers can be told what the judge will predict: without a label we are not told either.
+        label = {"adumbra_moments": public["label"], "adumbra_no_label": None}[name]
+        schema = schema_of(public, names, label)
         release = ad.release(source, config, schema=schema, ledger=book, population="p", out=folder)
     pcsv.write_csv(release.data, out)
 

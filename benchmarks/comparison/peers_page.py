@@ -6,10 +6,11 @@ from pathlib import Path
 
 from comparison import facts, figures, tables, throughput_page
 
-OURS, NOT_PRIVATE = "adumbra_moments", "sdv_gaussian_copula"
+OURS, UNTOLD, NOT_PRIVATE = "adumbra_moments", "adumbra_no_label", "sdv_gaussian_copula"
 LIMITS = ("real rows", "independent columns")
 NAMES = {
-    OURS: "**adumbra** `moments`", "smartnoise_mst": "smartnoise MST",
+    OURS: "**adumbra** `moments`", UNTOLD: "**adumbra**, label not told",
+    "smartnoise_mst": "smartnoise MST",
     "smartnoise_aim": "smartnoise AIM",
     "smartnoise_pacsynth": "smartnoise PAC-synth", "dpmm_mst": "dpmm MST", "dpmm_aim": "dpmm AIM",
     "dpmm_privbayes": "dpmm PrivBayes", "datasynthesizer_privbayes": "DataSynthesizer PrivBayes",
@@ -35,8 +36,9 @@ class Results:
     def __init__(self, lines: list[facts.Line]) -> None:
         self.runs = {line["run"]: line for line in lines if line["kind"] == "run"}
         self.cells = facts.newest([x for x in lines if x["kind"] == "draw"], "method", "table")
-        for key, held in self.cells.items():  # a time-out at an older, smaller cap gives way
-            self.cells[key] = [x for x in held if x.get("cap_s") == held[-1].get("cap_s")]
+        for key, held in self.cells.items():  # an end at an older, smaller cap gives way
+            cap = held[-1].get("cap_s", 0)
+            self.cells[key] = [x for x in held if x["outcome"] == "ok" or x.get("cap_s", 0) >= cap]
         self.installs = {line["peer"]: line["made"] for line in lines if line["kind"] == "install"}
         self.tables = [t for t in tables.LADDER if any(key[1] == t for key in self.cells)]
         ran = {method for method, _ in self.cells} - set(LIMITS)
@@ -83,7 +85,9 @@ def far(found: Results) -> str:
         held = [line for (m, _), lines in found.cells.items() if m == method for line in lines]
         seconds = f"{found.used(method, widest, 'cpu_s'):.0f}" if widest else ""
         columns = f"{widest} ({tables.LADDER[widest]} columns)" if widest else "none"
-        version = str(held[-1]["source"]) if method != OURS else f"tree `{held[-1]['source']}`"
+        is_own = method in (OURS, UNTOLD)
+        version = f"tree `{held[-1]['source']}`" if is_own else str(held[-1]["source"])
+        version = version.partition(", adapter")[0]
         lines.append(f"| {label(method)} | {version} | {columns} | {seconds} | {found.stop(method)} |")
     for peer, made in found.installs.items():
         if not made["ok"]:
@@ -131,35 +135,14 @@ def installs(found: Results) -> str:
 
 
 def private(found: Results, table: str) -> list[str]:
-    return [m for m in found.methods if m != NOT_PRIVATE and found.mean(m, table, "lr_auc")[2]]
+    """Ours and the private rivals that finished a table."""
+    others = (UNTOLD, NOT_PRIVATE)
+    return [m for m in found.methods if m not in others and found.mean(m, table, "lr_auc")[2]]
 
 
 def reading(found: Results) -> str:
     """Sentences that the lines decide: where we win and where we do not."""
-    said = []
-    for score, name in (
-        ("lr_auc", "LR AUC"),
-        ("trees_auc", "trees AUC"),
-        ("two_way_tv", "2-way TV"),
-        ("three_way_tv", "3-way TV"),
-    ):
-        first, behind = [], []
-        for table in found.tables:
-            rivals = [m for m in private(found, table) if m != OURS and found.mean(m, table, score)[2]]
-            mean = found.mean(OURS, table, score)[0]
-            if math.isnan(mean) or not rivals:
-                continue
-            sign = -1 if score.endswith("tv") else 1
-            best = max(rivals, key=lambda m: sign * found.mean(m, table, score)[0])
-            gap = sign * (found.mean(best, table, score)[0] - mean)
-            if gap > 0:
-                behind.append(f"{table} ({label(best)} better by {gap:.3f})")
-            else:
-                first.append(table)
-        text = (
-            f"- **{name}**, among private methods that finished: first on {', '.join(first) or 'none'}"
-        )
-        said.append(text + (f"; behind on {', '.join(behind)}." if behind else "."))
+    said = [standing(found, score) for score in SCORES]
     alone = [t for t in found.tables if private(found, t) == [OURS]]
     if alone:
         said += without_rivals(found, alone)
@@ -178,6 +161,30 @@ def reading(found: Results) -> str:
     return "\n".join([*said, *age(found)])
 
 
+def standing(found: Results, score: str) -> str:
+    """On which tables ours is the best private mean by one score, and on which not.
+
+    A lead or a lag within our own interval says little, and is marked.
+    """
+    first, behind = [], []
+    sign = 1 if score.endswith("auc") else -1
+    for table in found.tables:
+        rivals = [m for m in private(found, table) if m != OURS and found.mean(m, table, score)[2]]
+        mean, half, _ = found.mean(OURS, table, score)
+        if math.isnan(mean) or not rivals:
+            continue
+        best = max(rivals, key=lambda m: sign * found.mean(m, table, score)[0])
+        gap = sign * (found.mean(best, table, score)[0] - mean)
+        is_close = not math.isnan(half) and abs(gap) <= half
+        if gap > 0:
+            within = ", within our interval" if is_close else ""
+            behind.append(f"{table} ({label(best)} better by {gap:.3f}{within})")
+        else:
+            first.append(f"{table} (within our interval)" if is_close else table)
+    name = f"- **{SCORES[score]}**, among private methods that finished: "
+    return f"{name}first on {', '.join(first) or 'none'}; behind on {', '.join(behind) or 'none'}."
+
+
 def age(found: Results) -> list[str]:
     """Which source made our own figures, so that a reader sees whether they are older than the code."""
     own = [line for (method, _), held in found.cells.items() if method == OURS for line in held]
@@ -194,7 +201,7 @@ def age(found: Results) -> list[str]:
 
 def without_rivals(found: Results, alone: list[str]) -> list[str]:
     """Tables that only we finished: because others failed there, or because nobody has been tried."""
-    rivals = [m for m in found.methods if m not in (OURS, NOT_PRIVATE)]
+    rivals = [m for m in found.methods if m not in (OURS, UNTOLD, NOT_PRIVATE)]
     tried = [t for t in alone if any((m, t) in found.cells or late(found, m, t) for m in rivals)]
     said = (
         [f"- Tried by others, finished by no other private method: {', '.join(tried)}."] if tried else []
@@ -323,13 +330,15 @@ def changes(before: list[facts.Line], now: list[facts.Line]) -> Iterator[str]:
 
 def origin(found: Results) -> str:
     used = {line["run"] for held in found.cells.values() for line in held}
-    return "\n".join(facts.origin(found.runs[name] for name in sorted(used, key=int)))
+    order = sorted(used, key=lambda run: int(run.partition(".")[0]))
+    return "\n".join(facts.origin(found.runs[name] for name in order))
 
 
 def page(found: Results, speeds: list[facts.Line]) -> str:
     parts = [
         facts.words("peers_head"),
         "## Reading\n\n" + reading(found),
+        facts.words("peers_why"),
         "## How far each one gets\n\n" + far(found),
     ]
     parts += [
@@ -344,8 +353,13 @@ def page(found: Results, speeds: list[facts.Line]) -> str:
     parts += ["## Installing\n\n" + installs(found)] if found.installs else []
     parts += throughput_page.parts(speeds)
     parts += ["## Not run\n\n" + not_run(found), facts.words("peers_rules")]
-    command = "```sh\nmake peers DATA=../shared/data ENVIRONMENTS=/path/for/environments\n```"
-    parts.append(f"## Command, versions, date\n\n{command}\n\n{origin(found)}")
+    command = (
+        "```sh\nPIP_CONSTRAINT=no-gpu.txt make peers DATA=../shared/data "
+        "ENVIRONMENTS=/path/for/environments\n```\n\n"
+        "`no-gpu.txt` holds the constraint that *Installing* names."
+    )
+    folded = f"<details><summary>Every run</summary>\n\n{origin(found)}\n\n</details>"
+    parts.append(f"## Command, versions, date\n\n{command}\n\n{folded}")
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 

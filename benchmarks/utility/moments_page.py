@@ -1,5 +1,6 @@
 """The tables of docs/explanation/utility.md, made anew from the results of `moments.py`."""
 
+import math
 from collections import defaultdict
 
 from comparison import facts
@@ -10,6 +11,8 @@ START, END = "<!-- measured: written by benchmarks/utility/moments.py -->", "<!-
 BALANCED = ("gfe_user_a", "mnist_5k", "sylva", "isolet_1560")  # judged by balanced accuracy
 MAIN = ("LR AUC", "GB AUC", "LR AUC, undeclared", "GB AUC, undeclared", "ridge R2")
 ERRORS = ("one-way TV", "two-way TV", "three-way TV")
+RIVALS = ("ron-gauss", "lda")  # shown in tables where any line has them
+LITTLE, MUCH = 1.0, 8.0  # epsilons: with more budget nothing should be worse
 
 
 def write(lines, path):
@@ -49,14 +52,6 @@ def shown(cell, *, draws=False):
 def page(lines):
     cells = cells_of(lines)
     epsilons = sorted({key[2] for key in cells if key[1] == "moments"})
-    head = (
-        "| data | score | "
-        + " | ".join(f"ε = {epsilon:g} | floor" for epsilon in epsilons)
-        + " | ron-gauss | lda | real | CPU s |\n"
-        + "|"
-        + " --- |" * (6 + 2 * len(epsilons))
-        + "\n"
-    )
     runs = [line for line in lines if line["kind"] == "run"]
     used = {
         line["source"]
@@ -72,10 +67,22 @@ def page(lines):
         ("Held out: nothing was chosen on these", [n for n in measured if n not in TUNED]),
         ("Seen while rules and constants were chosen (in-sample)", [n for n in measured if n in TUNED]),
     ):
-        rows = "".join(table(cells, name, epsilons) for name in names)
-        parts.append(f"### {title}\n\n{head}{rows}\n{below(cells, names, epsilons)}\n\n")
+        count = f"{len(names)} of {len(measured)} tables."
+        said = (below(cells, names, epsilons), more_is_worse(cells, names))
+        parts.append(f"### {title}\n\n{count}\n\n{whole(cells, names, epsilons)}\n")
+        parts += [f"{words}\n\n" for words in said]
     parts.append(others_page.section(lines, shown, short))
     return f"{trees(lines)}\n\n" + "".join(parts) + "\n".join(where) + "\n"
+
+
+def whole(cells, names, epsilons):
+    """One table of data sets; rivals have a column where at least one line has a figure of theirs."""
+    rivals = [rival for rival in RIVALS if any((n, rival) == key[:2] for key in cells for n in names)]
+    budgets = [word for epsilon in epsilons for word in (f"ε = {epsilon:g}", "floor")]
+    head = ["data", "score", *budgets, *rivals, "real", "CPU s, largest"]
+    lines = [head, ["---"] * len(head)]
+    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return text + "".join(table(cells, name, epsilons, rivals) for name in names)
 
 
 def below(cells, names, epsilons):
@@ -107,42 +114,72 @@ def _against_floor(cells, name, epsilon, score):
     return (f"**{words}**" if is_sure else words) + more
 
 
+def more_is_worse(cells, names):
+    """Where more budget made our draws worse, by more than the interval of the difference."""
+    found, compared = [], 0
+    for name in names:
+        own = []
+        for score in scores_of(cells, name, (LITTLE, MUCH)):
+            less, more = (cells.get((name, "moments", e, score)) for e in (LITTLE, MUCH))
+            if less is None or more is None:
+                continue
+            half = facts.half_of_difference(less, more)
+            compared += half < math.inf
+            if (more[0] - less[0]) * (1.0 if "TV" in score else -1.0) > half:
+                own.append(f"{score.replace('R2', 'R²')} {shown(more)} ({shown(less)})")
+        if own:
+            found.append(f"`{name}`: {', '.join(own)}")
+    if not found:
+        return f"More budget, worse: in none of {compared} scores with an interval."
+    return (
+        f"More budget, worse: ε = {MUCH:g} beside ε = {LITTLE:g} (in brackets), where the difference is "
+        f"larger than its 95 % interval, of {compared} scores with an interval: {'; '.join(found)}."
+    )
+
+
 def trees(lines):
-    """Which tables were measured on which tree of `src`, the newest tree first."""
+    """Which tables were measured on which tree of `src` at which budget, the newest tree first."""
     held = [line for line in lines if line["kind"] == "utility" and line["method"] == "moments"]
-    names = {line["data"]: line["source"] for line in held}  # the file grows at its end
+    cells = {(line["data"], line["epsilon"]): line["source"] for line in held}  # files grow at their end
     order = list(dict.fromkeys(line["source"] for line in reversed(held)))
-    parts = [
-        f"`{source}` ({', '.join(f'`{name}`' for name in NAMES if names.get(name) == source)})"
-        for source in order
-        if source in names.values()
-    ]
+    parts = []
+    for source in order:
+        listed = [words for name in NAMES if (words := _of_tree(cells, name, source))]
+        if listed:
+            parts.append(f"`{source}` ({', '.join(listed)})")
     return (
         f"Trees of `src` that `moments` was last measured on, the newest first: {'; '.join(parts)}. "
         "Where `git rev-parse HEAD:src` begins otherwise, the code is newer than the figures."
     )
 
 
-def table(cells, name, epsilons):
-    """The lines of one data set: the scores it is judged by."""
+def _of_tree(cells, name, source):
+    """The name of a table that this tree was the last to measure; with its budgets, if not at all."""
+    epsilons = sorted(epsilon for held, epsilon in cells if held == name)
+    own = [f"{epsilon:g}" for epsilon in epsilons if cells[name, epsilon] == source]
+    if not own:
+        return ""
+    return f"`{name}`" + ("" if len(own) == len(epsilons) else f" at ε = {' and '.join(own)}")
+
+
+def scores_of(cells, name, epsilons):
+    """The scores that a data set is judged by, where it has any."""
     scores = ("LR balanced accuracy", *ERRORS) if name in BALANCED else (*MAIN, *ERRORS)
+    return [s for s in scores if any((name, "moments", epsilon, s) in cells for epsilon in epsilons)]
+
+
+def table(cells, name, epsilons, rivals=()):
+    """The lines of one data set."""
     text, is_first = "", True
-    for score in scores:
-        if (name, "moments", epsilons[0], score) not in cells and (
-            name,
-            "moments",
-            1.0,
-            score,
-        ) not in cells:
-            continue
+    for score in scores_of(cells, name, epsilons):
         row = [name if is_first else "", score.replace("R2", "R²")]
         for epsilon in epsilons:
             row.append(shown(cells.get((name, "moments", epsilon, score)), draws=is_first))
             floor = cells.get((name, "independent", epsilon, score))
             row.append(short(floor[0]) if floor is not None and "TV" in score else "")
-        row += [shown(cells.get((name, rival, 1.0, score))) for rival in ("ron-gauss", "lda")]
+        row += [shown(cells.get((name, rival, 1.0, score))) for rival in rivals]
         real = cells.get((name, "real", None, score))
-        seconds = cells.get((name, "moments", 1.0, "CPU s")) if is_first else None
-        row += [short(real[0]) if real else "", f"{seconds[0]:.1f}" if seconds else ""]
+        spent = [cells[key][0] for e in epsilons if (key := (name, "moments", e, "CPU s")) in cells]
+        row += [short(real[0]) if real else "", f"{max(spent):.1f}" if spent and is_first else ""]
         text, is_first = text + "| " + " | ".join(row) + " |\n", False
     return text

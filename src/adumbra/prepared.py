@@ -33,7 +33,14 @@ from adumbra.release.artifact import open_written
 from adumbra.release.card import LIMITS, Card, build_card, drawn_card, require_card, stamped
 from adumbra.release.detached import write_beside
 from adumbra.release.provenance import provenance, require_libraries
-from adumbra.release.storage import LONGEST_ENTRY, date_files, require_room, staging, write_staged
+from adumbra.release.storage import (
+    LONGEST_ENTRY,
+    date_files,
+    require_room,
+    require_space,
+    staging,
+    write_staged,
+)
 from adumbra.version import __version__
 
 if TYPE_CHECKING:
@@ -128,6 +135,9 @@ def _require_room(prepared: PreparedRelease) -> None:
     output, memory = (0, 0) if size is None else (size.output, size.memory)
     memory += output if prepared.out is None else 0  # rows that are not written block by block
     require_room(prepared.out, output, memory, PROCESS, getattr(prepared.engine, "memory", None))
+    parts = getattr(prepared.engine, "parts", None)  # where workers put released rows
+    if parts is not None and prepared.plan.releases_rows:
+        require_space(parts, output, "parts")
 
 
 @contextmanager

@@ -4,8 +4,10 @@ import ast
 import re
 from pathlib import Path
 
+import coming_from
 import pytest
 import throughput
+from comparison import environments
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "coming-from.md"
 
@@ -43,3 +45,11 @@ def test_lines_to_a_first_release_are_counted_from_the_page():
     ours = "Adumbra, with a schema, a ledger and a release folder"
     assert set(found) == {ours, "smartnoise-synth", "SDV", "OpenDP", "dpmm"}
     assert found[ours] > 25  # the schema is part of it
+
+
+def test_every_snippet_of_a_peer_has_an_environment_to_run_in():
+    table, found = coming_from.snippets(PAGE.read_text(encoding="utf-8"))
+    assert set(found) == set(coming_from.PACKAGES)
+    assert set(coming_from.PACKAGES.values()) <= set(environments.RECIPES)
+    assert len(found) == len(blocks("python peer"))
+    assert "df = pd.DataFrame(" in table

@@ -208,6 +208,29 @@ def test_the_page_is_what_the_results_say(tmp_path):
         )
 
 
+def judged_line(who, name, epsilon, quality):
+    cell = {"target": "ma2019", "set": "simple-features", "epsilon": epsilon, "who": who, "name": name}
+    return {"kind": "sdmetrics", **cell, "source": "s", "quality": quality}
+
+
+def test_the_reading_of_sdmetrics_names_what_it_lost_and_what_is_below_the_floor():
+    ours, floor, other = outside_page.OURS, outside_page.FLOOR, "mst (somebody)"
+    lines = [
+        judged_line(ours, ours, 1.0, 0.8), judged_line("submitted", other, 1.0, 0.7),
+        judged_line(ours, ours, 10.0, 0.9), judged_line("submitted", other, 10.0, 0.95),
+        judged_line(floor, floor, None, 0.85),
+    ]  # fmt: skip
+    said = outside_page.metrics_reading(outside_page.Results(lines))
+    assert "in 1 of 2 cells (one release each" in said
+    assert "Not above: Massachusetts simple at ε = 10 (0.900; mst (somebody) 0.950)." in said
+    assert "Below the floor: Massachusetts simple at ε = 1 (0.800; floor 0.850)." in said
+    better = outside_page.metrics_reading(
+        outside_page.Results([lines[2], judged_line(floor, floor, None, 0.1)])
+    )
+    assert "None of ours is below the floor." in better
+    assert "Not above" not in better
+
+
 def test_the_table_of_the_readme_is_what_the_results_say():
     found = outside_page.Results(facts.read(facts.RESULTS / "outside.jsonl"))
     assert outside_page.readme(found) in (ROOT / "README.md").read_text(), "README.md: run make outside"

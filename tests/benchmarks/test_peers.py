@@ -169,3 +169,49 @@ def test_tables_keep_missing_codes_and_fill_missing_numbers():
     column = pa.chunked_array([[1.0, None, float("nan")]])
     assert tables._filled(column, None) == ["1", "N", "N"]
     assert tables._filled(column, (5, 9)) == [5, 5, 5]
+
+
+def test_a_peers_budget_is_the_most_that_its_accounting_allows():
+    from comparison import adapters
+
+    from adumbra.privacy.conversion import mu_of
+
+    for epsilon, delta in ((1.0, 1e-6), (0.1, 1e-5), (8.0, 1e-6)):
+        assert adapters.mu_of(epsilon, delta) == pytest.approx(mu_of(epsilon, delta), rel=1e-9)
+        rho = adapters.zcdp_of(epsilon, delta)
+        assert rho < adapters.mu_of(epsilon, delta) ** 2 / 2  # zCDP is never tighter than one Gaussian
+        assert rho > (np.sqrt(np.log(1 / delta) + epsilon) - np.sqrt(np.log(1 / delta))) ** 2
+    assert adapters.zcdp_of(1.0, 1e-6) == pytest.approx(0.0243559, rel=1e-5)  # dpmm's cdp_rho
+
+
+def test_a_budget_of_mst_is_found_whose_parts_fit():
+    from comparison import adapters
+
+    whole = float((np.sqrt(np.log(1e6) + 1) - np.sqrt(np.log(1e6))) ** 2)
+    refused = whole * (1 - 19 / 1000)  # as recorded: 0.0008568497789255051 > 0.0008568497789255035
+    assert not adapters.parts_fit(refused, 49)
+    assert adapters.parts_fit(refused, 9)
+    rho = adapters.zcdp_of(1.0, 1e-6)
+    assert any(adapters.parts_fit(rho * (1 - k * 1e-7), 49) for k in range(1000))
+
+
+def test_an_end_at_a_smaller_cap_gives_way_and_a_finished_draw_does_not():
+    late = draw("dpmm_mst", 0.0, "d", outcome="time-out")
+    done = [draw("dpmm_mst", auc, "d") | {"cap_s": cap} for auc, cap in ((0.8, 10), (0.9, 20))]
+    found = peers_page.Results([late, *done])
+    assert [line["outcome"] for line in found.cells["dpmm_mst", "num14"]] == ["ok", "ok"]
+    assert found.mean("dpmm_mst", "num14", "lr_auc")[0] == pytest.approx(0.85)
+
+
+def test_a_lead_within_our_interval_is_called_so():
+    ours = [draw("adumbra_moments", auc, "a") for auc in (0.80, 0.82, 0.84)]
+    said = peers_page.standing(peers_page.Results([*ours, draw("dpmm_mst", 0.81, "d")]), "lr_auc")
+    assert "first on num14 (within our interval); behind on none" in said
+
+
+def test_a_method_that_is_used_in_another_way_is_run_again():
+    sys.path.append(str(facts.ROOT / "benchmarks"))
+    import peers
+
+    assert set(peers.REVISED) <= set(peers.METHODS)
+    assert set(peers.METHODS) <= set(peers_page.NAMES)

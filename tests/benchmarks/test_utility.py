@@ -66,6 +66,12 @@ def test_what_was_seen_of_the_held_out_tables_counts_as_tuned_on():
     assert listed < set(moments_tables.NAMES)
 
 
+def test_the_page_says_how_few_tables_are_held_out():
+    held = [name for name in moments_tables.NAMES if name not in moments_tables.TUNED]
+    said = f"They are {len(held)} of {len(moments_tables.NAMES)} tables, not the half that was aimed at."
+    assert said in PAGE.read_text(encoding="utf-8")
+
+
 def test_held_out_columns_are_declared_by_their_values_alone():
     values = {
         "code": [0, 1] * 10,
@@ -96,6 +102,47 @@ def test_the_page_says_where_the_floor_is_better_and_whether_that_is_sure():
     assert "**" not in moments_page.below(one, ["xor"], [1.0])
     real = {("xor", "real", None, "one-way TV"): (0.035, float("nan"), 1)}
     assert "real rows .035" in moments_page.below(cells(0.04, 0.03, 0.001) | real, ["xor"], [1.0])
+
+
+def test_the_trees_are_those_of_every_budget():
+    """A table whose budgets were measured on two trees is listed under both."""
+    lines = [line(0.5, data="adult", source="old")]
+    lines += [line(0.5, epsilon=e, source="old") for e in (0.1, 1.0, 8.0)]
+    lines.append(line(0.5, epsilon=8.0))
+    found = moments_page.trees(lines)
+    assert "`new` (`xor` at ε = 8); `old` (`xor` at ε = 0.1 and 1, `adult`)." in found
+    whole = moments_page.trees([*lines, *(line(0.5, epsilon=e) for e in (0.1, 1.0))])
+    assert "`new` (`xor`); `old` (`adult`)." in whole
+
+
+def test_the_page_says_where_more_budget_is_worse():
+    def cells(score, less, more, half=0.001, draws=3):
+        keys = [("xor", "moments", epsilon, score) for epsilon in (1.0, 8.0)]
+        return dict(zip(keys, ((less, half, draws), (more, half, draws)), strict=True))
+
+    worse = moments_page.more_is_worse(cells("LR AUC", 0.90, 0.80), ["xor"])
+    assert "`xor`: LR AUC .800 ± .001 (.900 ± .001)" in worse
+    assert "of 1 scores" in worse
+    assert "in none of 1" in moments_page.more_is_worse(cells("LR AUC", 0.80, 0.90), ["xor"])
+    assert "in none of 1" in moments_page.more_is_worse(cells("LR AUC", 0.90, 0.89, half=0.1), ["xor"])
+    assert "in none of 0" in moments_page.more_is_worse(cells("LR AUC", 0.9, 0.8, draws=1), ["xor"])
+    assert "one-way TV .030" in moments_page.more_is_worse(cells("one-way TV", 0.02, 0.03), ["xor"])
+    assert "in none" in moments_page.more_is_worse(cells("one-way TV", 0.03, 0.02), ["xor"])
+
+
+def test_the_page_shows_the_largest_cpu_and_rivals_that_have_a_figure():
+    lines = [line(0.7, epsilon=e) for e in (0.1, 1.0, 8.0)]
+    for one, seconds in zip(lines, (1.0, 2.0, 7.5), strict=True):
+        one["scores"]["CPU s"] = seconds
+    cells = moments_page.cells_of(lines)
+    alone = moments_page.whole(cells, ["xor"], [0.1, 1.0, 8.0])
+    assert "| floor | real | CPU s, largest |" in alone
+    assert alone.rstrip().endswith("| 7.5 |")
+    cells = moments_page.cells_of([*lines, line(0.61, method="lda")])
+    both = moments_page.whole(cells, ["xor"], [0.1, 1.0, 8.0])
+    assert "| floor | lda | real |" in both
+    assert "ron-gauss" not in both
+    assert "| .610 |  | 7.5 |" in both
 
 
 def test_the_interval_of_a_difference_is_welchs():

@@ -1,5 +1,6 @@
 """Releases on a real cluster: the local engine's bytes, whatever becomes of the workers."""
 
+import errno
 import gc
 import json
 import os
@@ -30,10 +31,18 @@ from adumbra.data.opening import open_source
 from adumbra.engine import cluster as clusters
 from adumbra.engine import dask as dask_engine
 from adumbra.engine import dispatch
-from adumbra.engine.cluster import connect, require_safe
+from adumbra.engine.channels import require_safe
+from adumbra.engine.cluster import connect
 from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import LocalEngine
-from adumbra.errors import ChargeNote, ClusterFailed, InvalidInput, NoiseKeyReused, Unsupported
+from adumbra.errors import (
+    ChargeNote,
+    ClusterFailed,
+    InvalidInput,
+    NoiseKeyReused,
+    OutOfMemory,
+    Unsupported,
+)
 from adumbra.numerics import NOISE_BLOCK
 from adumbra.prepared import _publish
 from adumbra.privacy.grant import KeyedRows
@@ -51,6 +60,7 @@ from support.cluster import (
     kill,
     noisy,
     prepare,
+    some_workers,
     two_workers,
     write_files,
 )
@@ -92,6 +102,19 @@ def test_releases_are_the_local_engines_bit_for_bit(cluster, tmp_path, kind):
     ):
         assert drawn(path, kind.schema, kind.config(), engine) == plain
     assert plain[-1]  # a whole pass was watched
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_any_number_of_workers_gives_the_same_bytes(tmp_path, monkeypatch, workers):
+    monkeypatch.setenv("ADUMBRA_NOISE", "numpy")
+    path = write_files(tmp_path / "rows", SCHEMA)
+    configs = ad.MomentsConfig(epsilon=1.0), ad.DPProConfig(n_components=2, epsilon=1.0)
+    plain = [drawn(path, SCHEMA, config, DirectEngine()) for config in configs]
+    with some_workers(workers, tmp_path) as engine:
+        small = another(engine, orders=2, rows_per_block=NOISE_BLOCK)
+        assert [drawn(path, SCHEMA, config, small) for config in configs] == plain
+        assert len(engine.client.nthreads()) == workers
+    gc.collect()
 
 
 def as_csv(folder, other):
@@ -363,9 +386,20 @@ def test_what_does_not_fit_is_refused_before_the_charge(cluster, tmp_path, ledge
     usual = {"distributed.worker.memory.target": 0.6, "distributed.worker.memory.spill": 0.7}
     with dask.config.set(usual), in_threads(1, memory_limit="1GB") as spilling:
         refused(path, InvalidInput, "disk when memory is short", spilling)
-    monkeypatch.setattr(dispatch, "workers_of", lambda _: {})
+    monkeypatch.setattr(dispatch, "_listed", lambda _: {})
     monkeypatch.setattr(dispatch, "PATIENCE", 0.0)
     refused(path, ClusterFailed, "cluster: it has no worker that answers")
+    monkeypatch.undo()
+    small = another(cluster, memory=10**8)
+    refused(path, OutOfMemory, "memory=100 MB: the method needs up to .*; allow more", small)
+    with in_threads(1, memory_limit=None) as near:  # whose folder has no hard links
+        monkeypatch.setattr(os, "link", no_links)
+        near.parts = tmp_path
+        refused(path, InvalidInput, r"worker=inproc://.*: cannot write .* hard link .*\(EPERM\)", near)
+
+
+def no_links(*_, **__):
+    raise PermissionError(errno.EPERM, "as on a file system without them")
 
 
 def test_a_lost_scheduler_is_a_clean_failure_and_the_charge_stands(tmp_path, ledger):
@@ -408,7 +442,7 @@ def test_the_command_line_runs_on_workers_of_its_own(tmp_path, monkeypatch):
     assert in_process("ledger", "init", "ledger.db").returncode == 0
     register = "ledger register people --ledger ledger.db --epsilon 2 --delta 1e-6 --unit row"
     assert in_process(*register.split(), "--neighbours", "replace-one").returncode == 0
-    words = "release rows --schema schema.toml --ledger ledger.db --population people --yes --out out"
+    words = "release rows --schema schema.toml --ledger ledger.db --population people --yes"
     words += " --method dppro -o n_components=2 --epsilon 0.5 --delta 1e-6"
     for flags, rule in (
         ("--engine spark", "engine=spark: unknown; use local or dask"),
@@ -417,12 +451,13 @@ def test_the_command_line_runs_on_workers_of_its_own(tmp_path, monkeypatch):
         ("--engine dask --parts nowhere", "parts=nowhere: is not a folder"),
         ("--engine dask --scheduler 10.0.0.1:8786", "in the clear; use tls://host:port"),
     ):
-        done = in_process(*words.split(), *flags.split())
+        done = in_process(*words.split(), *flags.split(), "--out", "out")
         assert done.returncode == 2
         assert rule in done.stderr
-    done = adumbra(*words.split(), "--engine", "dask", "--workers", "1", "--threads", "1", cwd=tmp_path)
+    dask = "--engine dask --workers 1 --threads 1 --memory 4GB --out new/place/out"  # makes its parents
+    done = adumbra(*words.split(), *dask.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert in_process("verify", "out").returncode == 0
+    assert in_process("verify", "new/place/out").returncode == 0
     assert not list(tmp_path.glob(".adumbra-parts-*"))
 
 

@@ -1,4 +1,4 @@
-"""A cluster of two worker processes for tests, and what is done to it."""
+"""A cluster of worker processes for tests, mostly two, and what is done to it."""
 
 import os
 import signal
@@ -27,10 +27,15 @@ ENCODER = Encoder(SCHEMA)
 
 
 @contextmanager
-def two_workers(parts):
-    """An engine on two processes; its cluster is the one that a release would start."""
-    with local_engine(2, threads=1, parts=parts) as engine:
+def some_workers(count, parts):
+    """An engine on so many processes; its cluster is the one that a release would start."""
+    with local_engine(count, threads=1, parts=parts) as engine:
         yield engine
+
+
+def two_workers(parts):
+    """The usual one."""
+    return some_workers(2, parts)
 
 
 def another(engine, **settings):

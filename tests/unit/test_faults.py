@@ -1,6 +1,7 @@
 """Faults of the machine have a name and an exit code of their own, before the charge and after it."""
 
 import errno
+import re
 import sqlite3
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from sqlalchemy import event
 
 from adumbra import workflow
+from adumbra.cli.main import EXIT_CODES
 from adumbra.data import csv, parquet
 from adumbra.data.opening import open_source
 from adumbra.errors import (
@@ -175,6 +177,15 @@ def test_other_faults_have_no_name():
     assert system_fault(OSError(errno.EIO, "x"), "out=x") is None
     assert system_fault(InvalidInput("x"), "out=x") is None
     assert system_fault(sqlite3.OperationalError("x"), "out=x") is None
+
+
+def test_help_names_every_exit_code():
+    kinds, found = [AdumbraError], set()
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        found.add(kind.exit_code)
+    assert found > {1, 9}
+    assert all(re.search(rf"\b{code} [a-z]", EXIT_CODES) for code in found)
 
 
 def test_no_two_exit_codes_are_alike():

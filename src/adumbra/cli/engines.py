@@ -1,7 +1,7 @@
 """Where a release runs, by its flags, and how far it is.
 
 It runs on threads of this process, or on workers of a cluster. Progress goes to stderr: stages, public
-numbers of blocks, their rate and the time that is left.
+numbers of blocks or orders, their rate and the time that is left.
 """
 
 import re
@@ -37,7 +37,9 @@ Scheduler = Annotated[
 Workers = Annotated[
     int | None,
     typer.Option(
-        "--workers", help="With --engine dask: worker processes of a cluster on this machine.", min=1
+        "--workers",
+        help="With --engine dask: worker processes of a cluster on this machine. Default: one per core.",
+        min=1,
     ),
 ]
 PartsFolder = Annotated[
@@ -45,13 +47,15 @@ PartsFolder = Annotated[
     typer.Option(
         "--parts",
         help="With --engine dask: a folder that all workers share, for parts of released rows. "
-        "Default: the folder that holds --out.",
+        "Default: the folder that holds --out, or the one above it that is there.",
     ),
 ]
 Threads = Annotated[
     int | None,
     typer.Option(
-        "--threads", help="Threads, per worker if there are workers. Default: all cores.", min=1
+        "--threads",
+        help="Threads, per worker if there are workers. Default: all cores, divided by the workers.",
+        min=1,
     ),
 ]
 
@@ -60,8 +64,9 @@ Memory = Annotated[
     str | None,
     typer.Option(
         "--memory",
-        help="The most memory that the release may take, such as 2GB: a plan that needs more is "
-        "refused, before any charge. Default of a release: what the machine has free.",
+        help="The most memory that the release may take (each process of it, if it has workers), such "
+        "as 2GB: a plan that needs more is refused, before any charge. Default of a release: what this "
+        "machine has free.",
     ),
 ]
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -116,24 +121,25 @@ def require_memory_for(planned: "Plan", memory: str | None) -> None:
 def _dask(asked: EngineFlags, out: Path) -> "DaskEngine":
     """An engine on workers; the flags are checked before one is started."""
     there = asked.workers is not None or asked.threads is not None
-    limit = "is a limit of threads of this process; Dask limits its workers itself"
-    require(asked.memory is None, f"memory={asked.memory}: {limit}")
+    memory = None if asked.memory is None else bytes_of(asked.memory)
     rule = "its workers are there already; leave out --workers and --threads"
     require(asked.scheduler is None or not there, f"scheduler={asked.scheduler}: {rule}")
-    folder = asked.parts if asked.parts is not None else out.absolute().parent
+    folder = asked.parts
+    if folder is None:  # what is missing above --out is made with the release, as on threads
+        folder = next(each for each in out.absolute().parents if each.is_dir())
     require(folder.is_dir(), f"parts={folder}: is not a folder; make it, or give another one by --parts")
     missing = find_spec("distributed") is None
     require(not missing, "engine=dask: Dask is not installed; pip install 'adumbra[dask]'")
     from adumbra.engine import cluster
 
     if asked.scheduler is not None:
-        return cluster.connect(asked.scheduler, parts=folder)
-    return cluster.local_engine(asked.workers, threads=asked.threads, parts=folder)
+        return cluster.connect(asked.scheduler, parts=folder, memory=memory)
+    return cluster.local_engine(asked.workers, threads=asked.threads, parts=folder, memory=memory)
 
 
 @contextmanager
-def progress_bar(*, quiet: bool) -> "Iterator[Progress]":
-    """Stages and public block counts as a bar on stderr; never a private count."""
+def progress_bar(*, quiet: bool, unit: str = "blocks") -> "Iterator[Progress]":
+    """Stages and public counts of blocks, or of the engine's unit, as a bar on stderr; never private."""
     if quiet:
         yield lambda _stage, _done, _total: None
         return
@@ -146,7 +152,7 @@ def progress_bar(*, quiet: bool) -> "Iterator[Progress]":
         """What `rate_words` says."""
 
         def render(self, task: "Task") -> Text:
-            return Text(rate_words(task), style="dim")
+            return Text(rate_words(task, unit), style="dim")
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), Rate())
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
@@ -160,9 +166,9 @@ def progress_bar(*, quiet: bool) -> "Iterator[Progress]":
         yield report
 
 
-def rate_words(task: "Task") -> str:
+def rate_words(task: "Task", unit: str) -> str:
     """Blocks per second and the time that is left, where the number of blocks is public."""
     speed, rest = task.finished_speed or task.speed, task.time_remaining
     if task.total is None or speed is None or rest is None:
         return ""
-    return f"{speed:.1f} blocks/s, {rest:.0f} s left"
+    return f"{speed:.1f} {unit}/s, {rest:.0f} s left"

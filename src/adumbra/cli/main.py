@@ -31,7 +31,7 @@ from adumbra.version import __version__
 
 EXIT_CODES = (
     "Exit codes: 0 done, 2 bad input or usage, 3 refused by the budget, 4 verification failed, "
-    "5 no space left, 6 not writable, 7 not enough memory, 8 ledger not writable, "
+    "5 no space left, 6 not writable, 7 not enough memory, 8 ledger not writable, 9 cluster lost, "
     "130 stopped by Ctrl-C, 143 by SIGTERM, 1 anything else."
 )
 

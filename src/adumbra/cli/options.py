@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BUDGET_FLAGS = ("epsilon", "delta")
 OTHER_FLAGS = (
     *("schema", "ledger", "population", "out", "method", "before_dp", "about", "data"),
-    *("engine", "scheduler", "workers", "threads", "parts"),
+    *("engine", "scheduler", "workers", "threads", "parts", "memory"),
 )
 
 

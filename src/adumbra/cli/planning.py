@@ -330,7 +330,7 @@ def release(  # noqa: PLR0913, PLR0917 - one argument per flag
             show_price(quotes, _gaussian_quote(prepared, quotes[0].delta, name, options), err=json)
         if not yes:
             _require_consent(f"Charge population {population} and release?", err=json)
-        with stopped_in_words(), progress_bar(quiet=json) as report:
+        with stopped_in_words(), progress_bar(quiet=json, unit=running.unit) as report:
             running.progress = report
             made = prepared.commit()
     show_release(made, out, json=json, quotes=quotes)

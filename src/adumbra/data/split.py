@@ -2,7 +2,8 @@
 
 A range names files, a schema and row numbers, so it can be sent; no row is in it. Ranges begin where row
 groups do, as far as whole blocks allow, for a group is decoded from its first row on; those of CSV text
-begin where a first pass saw records begin. How many there are is asked for by the caller, never a
+begin where a first pass saw records begin, and a file whose only known place is its start, as of a
+packed one, is not cut. How many there are is asked for by the caller, never a
 function of the data: ranges may be empty.
 """
 
@@ -292,7 +293,8 @@ def _csv_ranges(source: CsvSource, rows: int, count: int, shares: int) -> Iterat
         for row, byte in zip(one.rows, one.offsets, strict=True)
     ]
     starts, total = [row for row, _, _ in known], min(files[-1], schema.max_rows)
-    for start, stop in pairwise(cuts(starts, total, rows, count, shares)):
+    whole = [(files[at], files[at + 1]) for at, one in enumerate(marks) if len(one.rows) == 1]
+    for start, stop in pairwise(cuts(starts, total, rows, count, shares, whole)):
         first, at, byte = known[bisect_right(starts, start) - 1]
         last = next((i for i in range(at, len(paths)) if files[i] >= stop), len(paths))
         named = paths[at:last] if stop > start else ()
@@ -311,11 +313,19 @@ def _groups(paths: tuple[Path, ...], pin: str) -> tuple[tuple[int, ...], ...]:  
     return tuple(map(group_rows, paths))
 
 
-def cuts(starts: Sequence[int], total: int, rows: int, count: int, shares: int) -> list[int]:
+def cuts(  # noqa: PLR0913, PLR0917 - where a source may be cut, and how often
+    starts: Sequence[int],
+    total: int,
+    rows: int,
+    count: int,
+    shares: int,
+    whole: Sequence[tuple[int, int]] = (),
+) -> list[int]:
     """Where ranges begin, and the end: count + 1 rising numbers, each a multiple of `rows` or the end.
 
     A cut goes to the nearest start of a row group. Where that is farther away than half a range it is
-    left out, or, between two workers, made inside the group.
+    left out, or, between two workers, made inside the group, unless that is one of the `whole` ones,
+    given by their first row and end: whoever reads a part of these decodes all that is before it.
     """
     places = sorted({min(-(-start // rows) * rows, total) for start in starts if start <= total})
     found = [0]
@@ -325,6 +335,7 @@ def cuts(starts: Sequence[int], total: int, rows: int, count: int, shares: int) 
         if 2 * count * abs(nearest - ideal) > total:
             inside = min(-(-ideal // rows) * rows, total)
             is_between = index * shares % count == 0
-            nearest = inside if is_between else found[-1]
+            is_whole = any(first < ideal < end for first, end in whole)
+            nearest = inside if is_between and not is_whole else found[-1]
         found.append(max(nearest, found[-1]))
     return [*found, total]

@@ -2,25 +2,24 @@
 
 Whoever can talk to a Dask scheduler can run code on its workers, so every channel is TLS with
 certificates on both sides. A local cluster makes its own, in memory, for one run. To another host
-nothing goes without TLS; its files are those that Dask's own configuration names.
+nothing goes without TLS (channels.py); its files are those that Dask's own configuration names.
 """
 
 import ast
-import ipaddress
 import logging
 import multiprocessing
 import os
-import socket
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
-from urllib.parse import urlsplit
 
 import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
+from adumbra.engine.channels import require_safe
 from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import Progress, silent
 from adumbra.errors import ClusterFailed, require
@@ -35,12 +34,14 @@ def local_engine(
     *,
     threads: int | None = None,
     parts: str | Path | None = None,
+    memory: int | None = None,
     progress: Progress = silent,
 ) -> DaskEngine:
     """An engine on worker processes of this machine; use it as a context manager, or `close` it.
 
-    Until then Dask's settings of this process are those of a cluster that keeps nothing on disk. In a
-    script, call it below `if __name__ == "__main__":`.
+    `memory` is the most, in bytes, that this process and each worker may take: a release that needs more
+    is refused before the charge. Until the engine is closed Dask's settings of this process are those of
+    a cluster that keeps nothing on disk. In a script, call it below `if __name__ == "__main__":`.
     """
     cores = os.cpu_count() or 1
     count = workers if workers is not None else cores
@@ -48,6 +49,20 @@ def local_engine(
     each = threads if threads is not None else max(1, cores // count)
     require(each >= 1, f"threads={threads}: must be at least 1")
     require_guard()
+    fault = ""
+    try:
+        client, close = _started(count, each)
+    except (OSError, RuntimeError) as error:  # TimeoutError is an OSError
+        fault = type(error).__name__
+    if fault:  # outside the handler: what Dask says may name files
+        remedy = "ask for fewer by --workers or workers=..., or look at the machine's memory and load"
+        rule = f"did not all start within {START} seconds ({fault})"
+        raise ClusterFailed(f"workers={count}: {rule}; {remedy} (nothing was charged)")
+    return DaskEngine(client, close=close, parts=_path(parts), memory=memory, progress=progress)
+
+
+def _started(count: int, threads: int) -> tuple[Client, Callable[[], None]]:
+    """A client of a new cluster whose workers are there, and what ends both."""
     settings = {
         "distributed.worker.memory": {**dask.config.get("distributed.worker.memory", {}), **MEMORY},
         "distributed.worker.profile.enabled": False,
@@ -61,7 +76,7 @@ def local_engine(
         held.enter_context(dask.config.set(settings))
         cluster = LocalCluster(
             n_workers=0,
-            threads_per_worker=each,
+            threads_per_worker=threads,
             processes=True,
             host="127.0.0.1",
             security=Security.temporary(),
@@ -76,7 +91,7 @@ def local_engine(
         client = Client(cluster, direct_to_workers=True, set_as_default=False)
         held.callback(client.close)
         client.wait_for_workers(count, timeout=START)
-        return DaskEngine(client, close=held.pop_all().close, parts=_path(parts), progress=progress)
+        return client, held.pop_all().close
 
 
 def require_guard() -> None:
@@ -125,9 +140,16 @@ def _names_main(test: ast.expr) -> bool:
 
 
 def connect(
-    scheduler: str, *, parts: str | Path | None = None, progress: Progress = silent
+    scheduler: str,
+    *,
+    parts: str | Path | None = None,
+    memory: int | None = None,
+    progress: Progress = silent,
 ) -> DaskEngine:
-    """An engine on the workers of a scheduler, by its address: tls://host:port."""
+    """An engine on the workers of a scheduler, by its address: tls://host:port.
+
+    `memory` is the most, in bytes, that this process and each worker may take.
+    """
     require_safe(scheduler)
     security = Security(require_encryption=True) if scheduler.startswith("tls://") else None
     client = None
@@ -149,24 +171,7 @@ def connect(
     except BaseException:
         client.close()
         raise
-    return DaskEngine(client, close=client.close, parts=_path(parts), progress=progress)
-
-
-def require_safe(address: str, name: str = "scheduler") -> None:
-    """Refuse a channel to another host that is not TLS."""
-    parsed = urlsplit(address if "://" in address else f"tcp://{address}")
-    rule = "keys and sums of private rows would cross the network in the clear"
-    is_safe = parsed.scheme == "tls" or (parsed.scheme == "tcp" and _is_here(parsed.hostname or ""))
-    require(is_safe, f"{name}={address}: {rule}; use tls://host:port")
-
-
-def _is_here(host: str) -> bool:
-    """Whether a name means this machine's loopback, by every address it has."""
-    try:
-        found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
-    except OSError:
-        return False
-    return bool(found) and all(ipaddress.ip_address(one).is_loopback for one in found)
+    return DaskEngine(client, close=client.close, parts=_path(parts), memory=memory, progress=progress)
 
 
 def _path(folder: str | Path | None) -> Path | None:

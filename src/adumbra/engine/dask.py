@@ -7,6 +7,7 @@ How many orders there are depends on the number of workers alone, never on the r
 sees it and what a fault does is in decision 0023.
 """
 
+import os
 import secrets
 import shutil
 import tempfile
@@ -27,7 +28,7 @@ from adumbra.data.split import Split, split
 from adumbra.engine.dispatch import POLL, Dispatch, TreeDispatch, require_fit, workers_of
 from adumbra.engine.local import BatchT, Progress, require_blocks, silent, summed
 from adumbra.engine.orders import PROBE, Answer, Order, RowsOrder, SumOrder, added, running_code
-from adumbra.errors import ClusterFailed, Unsupported, require
+from adumbra.errors import ClusterFailed, InvalidInput, Unsupported, require, system_fault
 from adumbra.numerics import NOISE_BLOCK, Lattice
 from adumbra.privacy.grant import KeyedRows
 from adumbra.statistics.base import Statistic
@@ -43,6 +44,7 @@ class DaskEngine:
     """`fold` and `map_blocks` on a cluster; make one by `cluster.local_engine` or `cluster.connect`."""
 
     is_remote = True  # blocks of rows do not come back to this process
+    unit = "orders"  # what progress counts
 
     def __init__(  # noqa: PLR0913 - all but the client have defaults
         self,
@@ -52,12 +54,15 @@ class DaskEngine:
         parts: Path | None = None,
         rows_per_block: int | None = None,
         orders: int = ORDERS,
+        memory: int | None = None,
         progress: Progress = silent,
     ) -> None:
         require(orders >= 1, f"orders={orders}: must be at least 1")
         require_blocks(rows_per_block)
         self.client, self._close = client, close
-        self.parts, self.rows_per_block, self.orders = parts, rows_per_block, orders
+        self.parts = Path(tempfile.gettempdir()) if parts is None else parts
+        self.rows_per_block, self.orders = rows_per_block, orders
+        self.memory = memory  # bytes that each process may take; None: what this machine has
         self.progress = progress
 
     def __enter__(self) -> Self:
@@ -100,6 +105,7 @@ class DaskEngine:
                 code=running_code(),
                 threads=threads,
                 rows_per_block=self.rows_per_block,
+                memory=self.memory,
                 prepare=prepare,
                 statistic=statistic,
             )
@@ -107,7 +113,7 @@ class DaskEngine:
         count = len(found.parts)
         shown = _Shown(self.progress, stage, count if source.public_rows() is not None else None)
         if statistic.zero().nbytes >= TREE_BYTES:
-            answer = TreeDispatch(self.client, count, seal, order).total()
+            answer = TreeDispatch(self.client, count, seal, order, shown.to).total()
         else:
             answer = _added(self.client, count, seal, order, shown)
         total, *seen = answer.arrays
@@ -144,6 +150,7 @@ class DaskEngine:
                     code=running_code(),
                     threads=threads,
                     rows_per_block=self.rows_per_block,
+                    memory=self.memory,
                     function=function.function,
                     keys=function.hand_over(*_blocks(found.spans[number])),
                     folder=folder,
@@ -175,17 +182,20 @@ class _Shown:
 
     def __init__(self, progress: Progress, stage: str, total: int | None) -> None:
         self._progress, self._stage, self._total, self._done = progress, stage, total, 0
-        progress(stage, 0, total)
+        self.to(0)
 
     def one(self) -> None:
-        """One order more."""
-        self._done += 1
-        self._progress(self._stage, self._done if self._total is not None else 0, self._total)
+        """One order more is done."""
+        self.to(self._done + 1)
+
+    def to(self, done: int) -> None:
+        """So many orders are done; fewer than before, where a worker was lost with what it held."""
+        self._done = done
+        self._progress(self._stage, done if self._total is not None else 0, self._total)
 
     def all(self) -> None:
         """The pass is over."""
-        self._done = (self._total or 0) - 1
-        self.one()
+        self.to(self._total or 0)
 
 
 def _added(
@@ -231,9 +241,14 @@ def _read_part(path: Path, digest: str) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def _folder(parent: Path | None) -> Iterator[Path]:
+def _folder(parent: Path) -> Iterator[Path]:
     """A folder of our own for parts of released rows; it goes with all that is in it."""
-    folder = Path(tempfile.mkdtemp(prefix=".adumbra-parts-", dir=parent))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".adumbra-parts-", dir=parent))
+    except OSError as error:
+        named = system_fault(error, f"parts={parent}")
+        rule = f"no folder can be made there ({os.strerror(error.errno or 0)}); choose another place"
+        raise named or InvalidInput(f"parts={parent}: {rule}") from None
     try:
         (folder / PROBE).touch()
         yield folder

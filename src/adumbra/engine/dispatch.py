@@ -2,7 +2,8 @@
 
 Dask carries and starts tasks; which worker does what is decided here. An order goes straight to its
 worker and the task that carries it out may run nowhere else, so the scheduler learns names without
-meaning, sizes and times. When a worker is gone, so are its orders and answers, and both are made again:
+meaning, sizes and times. A worker that is reached neither by TLS nor on this machine gets none, whenever
+it came. When a worker is gone, so are its orders and answers, and both are made again:
 a pure function of rows and keys gives the same bytes.
 """
 
@@ -16,6 +17,7 @@ from distributed import Client, Future
 from distributed.utils_comm import gather_from_workers
 
 from adumbra import errors
+from adumbra.engine.channels import RULE, is_safe, require_safe
 from adumbra.engine.orders import (
     FAILED,
     UNFIT,
@@ -110,9 +112,8 @@ class Dispatch:
         is_some = not self._workers.keys() <= self._unfit
         self._met = now if is_some or self._met < 0 else self._met
         if now > self._met + PATIENCE:
-            raise ClusterFailed(
-                f"cluster: no worker has been there for {PATIENCE:.0f} seconds; {REMEDY}"
-            )
+            rule = f"no worker has been there for {PATIENCE:.0f} seconds{_left_out(self._client)}"
+            raise ClusterFailed(f"cluster: {rule}; {REMEDY}")
 
     def _is_lost(self, job: Job) -> bool:
         return job.future.status in LOST or not job.needs <= self._workers.keys()
@@ -168,11 +169,19 @@ class Dispatch:
 class TreeDispatch(Dispatch):
     """The same, but sums stay with the workers: two of one worker are added there, then across workers.
 
-    The driver fetches one sum in all, by `total`.
+    The driver fetches one sum in all, by `total`; `shown` hears how many orders are in what is held.
     """
 
-    def __init__(self, client: Client, count: int, seal: bytes, order: MakeOrder) -> None:
+    def __init__(
+        self,
+        client: Client,
+        count: int,
+        seal: bytes,
+        order: MakeOrder,
+        shown: Callable[[int], None] = lambda _done: None,
+    ) -> None:
         super().__init__(client, count, seal, order, lambda _number, _answer: None)
+        self._shown, self._done = shown, set[int]()
         self._held: dict[str, list[Job]] = {}
         self._merges = count  # numbers of merges follow those of orders
 
@@ -211,6 +220,8 @@ class TreeDispatch(Dispatch):
         for jobs in self._held.values():
             if job in jobs:
                 jobs.remove(job)
+        self._done -= job.covers
+        self._shown(len(self._done))
         super()._again(job)
 
     def _finish(self, job: Job) -> None:
@@ -218,6 +229,8 @@ class TreeDispatch(Dispatch):
         job.inputs.clear()
         job.needs = frozenset([job.worker])
         self._held.setdefault(job.worker, []).append(job)
+        self._done |= job.covers
+        self._shown(len(self._done))
 
     def _merge(self, worker: str, jobs: Sequence[Job]) -> None:
         """Add two sums on a worker; both are lost with either worker until that is done."""
@@ -238,7 +251,12 @@ class TreeDispatch(Dispatch):
 
 
 def workers_of(client: Client) -> dict[str, int]:
-    """The workers that are there, with their threads."""
+    """The workers that may get orders, with their threads: one by an unsafe channel is not there."""
+    return {worker: threads for worker, threads in _listed(client).items() if is_safe(worker)}
+
+
+def _listed(client: Client) -> dict[str, int]:
+    """All workers that the scheduler names, with their threads."""
     fault = None
     try:
         found: dict[str, int] = client.nthreads()
@@ -249,8 +267,15 @@ def workers_of(client: Client) -> dict[str, int]:
     return found
 
 
+def _left_out(client: Client) -> str:
+    """Which workers are there and get nothing, in words."""
+    found = [worker for worker in _listed(client) if not is_safe(worker)]
+    return f" (to {', '.join(found)} {RULE}; start workers with tls://)" if found else ""
+
+
 def send(client: Client, worker: str, order: MergeOrder) -> Future:
     """An order, straight to a worker; its name says nothing."""
+    require_safe(worker, "worker")
     name = _name()
     sent = client.scatter({name: order}, workers=[worker], direct=True, hash=False, timeout=5)
     found: Future = sent[name]
@@ -293,8 +318,9 @@ def require_fit(client: Client, seal: bytes, order: Callable[[int], Order]) -> N
     asked: set[str] = set()
     fit, start = False, time.monotonic()
     while True:
-        found = [worker for worker in workers_of(client) if worker not in asked]
+        found = [worker for worker in _listed(client) if worker not in asked]
         for worker in found:
+            require_safe(worker, "worker")
             asked.add(worker)
             answer = _ask(client, worker, seal, order(len(asked)))
             if answer is not None:  # else it has gone

@@ -29,7 +29,7 @@ from adumbra.statistics.base import Statistic
 RowsT = TypeVar("RowsT")
 T = TypeVar("T")
 BatchT = TypeVar("BatchT", Batch, SetBatch)  # which of the two a source gives follows from its schema
-Progress = Callable[[str, int, int | None], None]  # stage, blocks done, blocks in all (None: private)
+Progress = Callable[[str, int, int | None], None]  # stage, how many are done, and in all (None: private)
 BLOCK_BYTES = 8 * 2**20  # a block is about this large: Arrow returns longer columns to the system ...
 BLOCK_ROWS = 16 * NOISE_BLOCK  # ... and has at most this many rows ...
 LEAST_ROWS = 512  # ... and in wide tables this many, for every column of a block costs a call ...
@@ -122,6 +122,8 @@ def silent(stage: str, done: int, total: int | None) -> None:
 
 class LocalEngine:
     """`fold` and `map_blocks` on threads; no argument changes a bit of what they give."""
+
+    unit = "blocks"  # what progress counts
 
     def __init__(
         self,

@@ -79,6 +79,7 @@ class Order(MergeOrder):
     code: str  # that the driver runs
     threads: int = 1
     rows_per_block: int | None = None
+    memory: int | None = None  # that the worker may take
     folder: Path | None = None  # where released rows go
 
     def answer(self) -> Answer:
@@ -157,9 +158,27 @@ def why_unfit(order: Order) -> str | None:
         rule = "writes what it holds to disk when memory is short (Dask's spilling)"
         settings = "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and ...__SPILL=False"
         return f"{rule}; start it with {settings}"
-    if order.folder is not None and not (order.folder / PROBE).is_file():
-        remedy = "give one that all of them share, by --parts or parts=..."
-        return f"does not see the driver's folder of parts; {remedy}"
+    return None if order.folder is None else _why_no_parts(order.folder)
+
+
+def _why_no_parts(folder: Path) -> str | None:
+    """Why released rows cannot go to a folder: a small part is put there as a large one would be."""
+    place = "the driver's folder of parts"
+    remedy = "by --parts or parts=..."
+    name = f"probe-{secrets.token_hex(8)}"
+    try:
+        if not (folder / PROBE).is_file():
+            return f"does not see {place}; give one that all of them share, {remedy}"
+        put_part(folder, name, pa.py_buffer(b"?"))
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        reason = errno.errorcode.get(error.errno or 0, type(error).__name__)
+        rule = f"cannot write a file and a hard link in {place} ({reason})"
+        return f"{rule}; give one where it may, on a file system that has hard links, {remedy}"
+    finally:
+        with suppress(OSError):
+            (folder / name).unlink()
     return None
 
 
@@ -171,7 +190,7 @@ def running_code() -> str:
 
 
 def _engine(order: Order) -> LocalEngine:
-    return LocalEngine(threads=order.threads, rows_per_block=order.rows_per_block)
+    return LocalEngine(threads=order.threads, rows_per_block=order.rows_per_block, memory=order.memory)
 
 
 def _require_files(order: Order) -> None:

@@ -30,6 +30,8 @@ from adumbra.privacy.guarantee import PrivacyGuarantee
 from adumbra.release.formats import TableStream
 from adumbra.schema.schema import Schema
 
+ROWS = "rows"  # the purpose of all noise that is drawn for released rows, block by block
+
 # The finest grid, relative to the noise, on which a value still needs only one random word per number.
 NOISE_BITS = 24
 
@@ -65,6 +67,11 @@ class Plan:
     notes: tuple[str, ...] = ()  # plain sentences for the person who decides
     details: Mapping[str, object] = field(default_factory=dict)  # tables for the command line
     size: Size | None = None  # memory and disk that it takes; None: the method does not say
+
+    @property
+    def releases_rows(self) -> bool:
+        """Whether rows leave, each with noise of its own: on a cluster they go through a folder."""
+        return ROWS in self.purposes
 
     def _repr_html_(self) -> str:
         """For notebooks: cost, notes and expected errors, escaped."""

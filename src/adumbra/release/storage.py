@@ -139,9 +139,10 @@ def require_room(
         require_memory(memory, resident, limit)
 
 
-def require_space(target: Path, needed: int) -> None:
-    """Refuse a release that does not fit on the file system of its folder."""
-    folder = next(each for each in target.absolute().parents if each.is_dir())
+def require_space(target: Path, needed: int, name: str = "out") -> None:
+    """Refuse a release that does not fit on the file system of its folder, or of what `name` says."""
+    place = target.absolute()
+    folder = next(each for each in (place, *place.parents) if each.is_dir())
     try:
         status = os.statvfs(folder)
     except OSError:
@@ -149,7 +150,7 @@ def require_space(target: Path, needed: int) -> None:
     free = status.f_bavail * status.f_frsize
     if free < needed:
         has = f"needs up to {in_words(needed)} of disk and {in_words(free)} are free"
-        raise NoSpace(f"out={target}: the release {has}; make room or choose another place")
+        raise NoSpace(f"{name}={target}: the release {has}; make room or choose another place")
 
 
 def require_memory(needed: int, resident: int, limit: int | None = None) -> None:

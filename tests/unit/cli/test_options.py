@@ -13,6 +13,7 @@ from adumbra.errors import InvalidInput
         ("moments", "delta=0", "option delta: has a flag of its own; give --delta"),
         ("moments", "before-dp=none", "option before_dp: has a flag of its own; give --before-dp"),
         ("moments", "method=pca", "option method: has a flag of its own; give --method"),
+        ("moments", "memory=2GB", "option memory: has a flag of its own; give --memory"),
         (
             "moments",
             "synthetic_rows",

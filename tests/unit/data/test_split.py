@@ -1,5 +1,6 @@
 """Ranges of a source: together its rows, each once, under their own numbers; their count is not n's."""
 
+import gzip
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adumbra.data import csv
 from adumbra.data.datasets import _guarded, open_dataset, pieces_from, row_groups
 from adumbra.data.opening import open_source
 from adumbra.data.sources import KeptSource, WatchedSource
@@ -79,6 +81,8 @@ def test_cuts_go_to_row_groups_and_large_groups_are_cut_between_workers_alone():
     assert cuts(starts, 1600, 1, 16, 2) == starts
     assert cuts([0, 1600], 1600, 1, 16, 2) == [0] * 8 + [800] * 8 + [1600]
     assert cuts([0, 790, 1600], 1600, 16, 4, 2)[2] == 800  # the whole block after the group's start
+    assert cuts([0, 1600], 1600, 1, 16, 2, [(0, 1600)]) == [0] * 16 + [1600]
+    assert cuts([0, 500], 1600, 1, 4, 4, [(0, 500)]) == [0, 500, 800, 1200, 1600]
 
 
 @pytest.mark.parametrize("rows", [1, 4, 16, 1000])
@@ -126,6 +130,66 @@ def test_a_range_ends_where_the_schema_allows_no_more_rows(tmp_path):
     source = open_source(table_files(tmp_path), schema)
     parts = split(source, 8, 4, 2).parts
     assert sum(len(rows_of(part, 8)) for part in parts) == len(rows_of(source, 8)) == 50
+
+
+def text_files(folder, kind, lengths):
+    """CSV files with numbered rows: plain, packed or in another encoding; their schema."""
+    start = 0
+    for index, rows in enumerate(lengths):
+        cells = [f"{(start + row) / 1000:.3f}" for row in range(rows)]
+        text = "".join(f"{line}\n" for line in ["x0,x1,x2", *(f"{one},{one},{one}" for one in cells)])
+        place, encoding = folder / f"{index}.csv", "utf-16" if kind == "recoded" else "utf-8"
+        if kind == "packed":
+            (folder / f"{index}.csv.gz").write_bytes(gzip.compress(text.encode()))
+        else:
+            place.write_text(text, encoding=encoding)
+        start += rows
+    return replace(SCHEMA, header=True, encoding="utf-16" if kind == "recoded" else None)
+
+
+def shares_of(found):
+    """For every file, how many of its rows each range takes that looks at it."""
+    ends = dict(zip("012345", np.cumsum(TEXTS).tolist(), strict=True))
+    shares = {}
+    for part, (start, stop) in zip(found.parts, found.spans, strict=True):
+        for path in part.rows.paths:
+            name = path.name[0]
+            first = ends[name] - TEXTS[int(name)]
+            shares.setdefault(name, []).append(min(stop, ends[name]) - max(start, first))
+    return shares
+
+
+TEXTS = (300, 40, 0, 5, 170, 400)  # rows of text files
+
+
+@pytest.mark.parametrize("kind", ["packed", "recoded"])
+@pytest.mark.parametrize("count", [1, 2, 8, 40])
+def test_a_packed_or_recoded_file_goes_to_one_range_whole(tmp_path, kind, count):
+    schema = text_files(tmp_path, kind, TEXTS)
+    source = open_source(tmp_path, schema)
+    for rows in (1, 16):
+        found = split(source, rows, count, min(count, 2))
+        assert [row for part in found.parts for row in rows_of(part, rows)] == rows_of(source, rows)
+        for shares in shares_of(found).values():
+            # ... but for rows up to the next whole block, which the range before has begun
+            assert all(one < rows for one in shares[:-1])
+        used = sum(stop > start for start, stop in found.spans)
+        assert used == {1: 1, 2: 2}.get(count, used)
+        assert used >= 3 or count <= 2  # it is divided between files
+
+
+def test_a_plain_file_is_cut_at_its_marks_beside_a_packed_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "COUNT_BYTES", 256)
+    schema = text_files(tmp_path, "plain", TEXTS)
+    packed = tmp_path / "0.csv"
+    (tmp_path / "0.csv.gz").write_bytes(gzip.compress(packed.read_bytes()))
+    packed.unlink()
+    source = open_source(tmp_path, schema)
+    found = split(source, 1, 16, 4)
+    assert [row for part in found.parts for row in rows_of(part, 1)] == rows_of(source, 1)
+    shares = shares_of(found)
+    assert len(shares["0"]) == 1
+    assert len(shares["5"]) > 2
 
 
 def test_what_cannot_be_divided_is_refused_with_what_works(tmp_path):
