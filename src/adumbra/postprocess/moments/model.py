@@ -318,7 +318,7 @@ def _goal(
 def _plain_goal(found: Found, marginals: Marginals, model: LatentModel, seed: int) -> Goal | None:
     """The tables of many rows of the model: what is shown where nothing else is measured.
 
-    Where not every pair can be measured, rows also keep their second moments, which the Gram tells of.
+    Where fewer than two thirds of pairs can be measured, rows keep their second moments.
     """
     if found.fineness is None:
         return None
@@ -330,7 +330,7 @@ def _plain_goal(found: Found, marginals: Marginals, model: LatentModel, seed: in
     rows = codes_of(fine, cut, model.blocks)
     tables = pair_tables(rows, fine.starts) / len(rows)
     chosen, columns = found.design.chosen, len(fine.columns)
-    is_partly = chosen is not None and 2 * chosen.tables < columns * (columns - 1)  # some pairs are not
+    is_partly = chosen is not None and 3 * chosen.tables < columns * (columns - 1)  # two thirds
     scores = code_scores(found.design, marginals, fine) if is_partly else ()
     return Goal(coarse, fine, tables, plain=tables, scores=scores)
 
