@@ -615,6 +615,8 @@ def test_more_tables_are_measured_where_noise_is_low_and_few_columns_bear_more_o
     schema = Schema(columns=tuple(plain), unit=Unit.ROW, neighbours=REPLACE, rows=200_000)
     assert design(MomentsConfig(**noise), schema).chosen.tables == 24
     assert design(MomentsConfig(**noise), replace(schema, label="c0")).chosen.tables == 48
+    quiet = {**noise, "epsilon": 100.0}  # even beside the Gram's pair tables four per column tell more
+    assert design(MomentsConfig(**quiet), schema).chosen.tables == 48
 
 
 def test_tables_run_out_where_all_levels_of_a_column_are_rare():
