@@ -222,8 +222,9 @@ def shrink_means(sums: Array, sizes: Array, covariance: Array, sigma: float, ent
     v is the direction's own variance; all a and b count, each by its likelihood. A small class has
     noisier means and is drawn further in. Noise of standard deviation `entry` in the covariance tilts
     its directions, so that means spill from those above the noise edge into the others; what that
-    explains counts as noise there. Where even the covariance's trace drowns, nothing tells means from
-    noise, and they stay as they are.
+    explains counts as noise there. So does what chance explains along directions below the edge: in so
+    many rows even classes that do not differ have unlike means, and nothing says how far to believe
+    them. Where even the covariance's trace drowns, nothing tells means from noise, and they stay.
     """
     classes, total = len(sizes), float(sizes.sum())
     if classes < 2:
@@ -239,7 +240,10 @@ def shrink_means(sums: Array, sizes: Array, covariance: Array, sigma: float, ent
     own = np.maximum(sigma**2 * (1.0 / sizes**2 - 2.0 / (sizes * total) + classes / total**2), _TINY)
     spread = 1.0 - 2.0 * shares + float(shares @ shares)
     variances, tilt = _directions(values, entry)
-    noise = own[:, None] + (np.maximum(along**2 - own[:, None], 0.0) @ tilt)[:, None] * (tilt == 0.0)
+    is_drowned = values <= noise_edge(entry, len(values))
+    chance = np.outer(np.maximum(1.0 / sizes - 1.0 / total, 0.0), variances * is_drowned)
+    spilt = (np.maximum(along**2 - own[:, None], 0.0) @ tilt)[:, None] * (tilt == 0.0)
+    noise = own[:, None] + chance + spilt
     part = _expected_part(along**2 / noise, spread[:, None] * own.min() / noise, variances)
     shrunk = (along * part) @ vectors.T
     return np.asarray(shrunk - shares @ shrunk)

@@ -63,7 +63,8 @@ KEPT_MATRICES = 2  # of every block: covariance and its root
 SOLVED = 4  # multiplications of a block of the model, for each of its width cubed
 LATENT = 4  # copies of a chunk of latent rows
 TABLES_PER_COLUMN = (2, 4)  # chosen and measured; the second where a typical table of so many ...
-MANY = 0.15  # ... has noise of at most this part of the rows; in so many batches ...
+MANY = 0.15  # ... has noise of at most this part of the rows, ...
+MANY_PAIRED = 0.015  # ... or this one, where the Gram holds all pair tables; in so many batches ...
 TABLE_BATCHES = 4
 TABLE_SHARE = 0.35  # ... with this part of the budget, of which this part pays for the choices, ...
 CHOICE_SHARE = 0.12
@@ -205,7 +206,7 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
     more = TABLES_PER_COLUMN[1] * columns
     loud = sigma * math.sqrt(more)
     is_paired = _is_coded(decided) and not is_classed  # the Gram holds all pair tables of codes
-    if not is_paired and TYPICAL_CELLS * loud <= MANY * decided.rows:
+    if TYPICAL_CELLS * loud <= (MANY_PAIRED if is_paired else MANY) * decided.rows:
         tables = max(tables, min(more, _measurable(decided, parts, loud)))
     first = tuple(part * (1.0 - share) for part in decided.shares)
     return replace(

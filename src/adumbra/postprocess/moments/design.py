@@ -16,7 +16,7 @@ from adumbra.schema.schema import Column, Kind, Schema
 
 BIN_PARTS = 8  # bins of a number beside categories
 NUMBERS, NUMBER_CELLS, FINER_CELLS = "numbers", "number_cells", "finer_cells"  # facts of the card
-RULES, READING = "reading_rules", 5  # how laws are read from histograms: rows are centred by them
+RULES, READING = "reading_rules", 6  # how laws are read from histograms: rows are centred by them
 BINS, SCORES = "bins", "scores"
 
 

@@ -5,6 +5,7 @@ noise explains the difference (bayes.py). Between batches of measured tables, wo
 show all that is known, so that the next choice looks for what is still wrong. Released numbers only.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,11 +16,12 @@ from adumbra.postprocess.latent import Decoded
 from adumbra.postprocess.marginals import merge_cells, merge_rare, quota
 from adumbra.postprocess.moments.bayes import evidence, signal
 from adumbra.postprocess.moments.design import Centre, Design, Fineness
-from adumbra.postprocess.moments.laws import Marginals
+from adumbra.postprocess.moments.laws import Marginals, score_values, variance_of
 from adumbra.postprocess.moments.refine import Triple, pair_tables, refine
 from adumbra.postprocess.moments.tables import CodeColumn, Codes, class_column, codes_with
 
 Clique = tuple[int, ...]  # columns of one table, ascending
+_LEAST_SPREAD = 1e-9  # of a score, as a part of its range
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Goal:
     tables: Array = field(repr=False)  # of every pair of codes; one-way shares on the diagonal
     triples: tuple[Triple, ...] = ()
     plain: Array | None = field(default=None, repr=False)  # tables before any was measured, if so kept
+    scores: tuple[Array | None, ...] = field(default=(), repr=False)  # of the codes of numbers, if kept
 
     def wanted_of(self, rows: Ints) -> Array:
         """The tables as counts that these rows of the model are to show; one-way on the diagonal.
@@ -65,6 +68,25 @@ def plain_codes(design: Design, centre: Centre, marginals: Marginals, fineness: 
     if design.label is not None:
         columns.append(class_column(design.classes))
     return codes_with(columns)
+
+
+def code_scores(design: Design, marginals: Marginals, codes: Codes) -> tuple[Array | None, ...]:
+    """The mean of each code of a score, in standard deviations around the mean of its column.
+
+    A missing one is 0; other columns have none.
+    """
+    found: list[Array | None] = []
+    for column in codes.columns:
+        feature = design.features[column.place]
+        if column.place < 0 or feature.is_levels or feature.edges is None:
+            found.append(None)
+            continue
+        law, values = marginals.laws[column.place], score_values(feature)
+        values = (values - law @ values) / max(math.sqrt(variance_of(law, values)), _LEAST_SPREAD)
+        held = law + _LEAST_SPREAD  # a code that is empty has a mean, too
+        own = np.bincount(column.cells, held * values) / np.bincount(column.cells, held)
+        found.append(own if column.flag < 0 else np.append(own, 0.0))
+    return tuple(found)
 
 
 def finer_codes(design: Design, marginals: Marginals, coarse: Codes, fineness: Fineness) -> Codes:
@@ -156,7 +178,9 @@ def moved(working: Working, rng: np.random.Generator) -> Working:
     """The same with rows moved nearer to the goal."""
     goal, count = working.goal, len(working.rows)
     triples = scaled(goal.triples, count)
-    rows = refine(working.rows, goal.codes.starts, goal.tables * count, rng, triples=triples)
+    rows = refine(
+        working.rows, goal.codes.starts, goal.tables * count, rng, triples=triples, scores=goal.scores
+    )
     return replace(working, rows=rows)
 
 

@@ -32,6 +32,7 @@ from adumbra.postprocess.moments.goal import (
     Clique,
     Goal,
     Working,
+    code_scores,
     finer_codes,
     finer_goal,
     moved,
@@ -315,7 +316,10 @@ def _goal(
 
 
 def _plain_goal(found: Found, marginals: Marginals, model: LatentModel, seed: int) -> Goal | None:
-    """The tables of many rows of the model: what is shown where nothing else is measured."""
+    """The tables of many rows of the model: what is shown where nothing else is measured.
+
+    Where fewer than two thirds of pairs can be measured, rows keep their second moments.
+    """
     if found.fineness is None:
         return None
     rng = np.random.default_rng([seed, 3])
@@ -325,7 +329,10 @@ def _plain_goal(found: Found, marginals: Marginals, model: LatentModel, seed: in
     cut = spread_codes(coarse, fine, drawn, marginals.laws, rng)
     rows = codes_of(fine, cut, model.blocks)
     tables = pair_tables(rows, fine.starts) / len(rows)
-    return Goal(coarse, fine, tables, plain=tables)
+    chosen, columns = found.design.chosen, len(fine.columns)
+    is_partly = chosen is not None and 3 * chosen.tables < columns * (columns - 1)  # two thirds
+    scores = code_scores(found.design, marginals, fine) if is_partly else ()
+    return Goal(coarse, fine, tables, plain=tables, scores=scores)
 
 
 def working_rows(model: MomentsModel, goal: Goal, seed: int) -> Working:

@@ -3,8 +3,10 @@
     minimise   sum over pair and triple cells (wanted - shown)^2  +  ONE_WAY x that of one-way cells
 
 by exact coordinate descent: one sweep over rows and columns; a value moves to the code that lowers the
-sum most, if one does. Wanted counts are multiples of 2^-10, so that every sum is exact in float64, and
-numba and numpy give the same rows. Public numbers only.
+sum most, if one does. Where columns are scores, what their products (and their sums over codes of other
+columns) lose against the rows as they came counts, too: a cell cannot see that many cells together bend
+a correlation, and no move would pay for any of them. Wanted counts are multiples of 2^-10, so that every
+sum is exact in float64, and numba and numpy give the same rows. Public numbers only.
 """
 
 import itertools
@@ -23,6 +25,7 @@ from adumbra.postprocess.moments.refine_loops import Lacking, sweep_arrays, swee
 Sweep = Callable[[Ints, Ints, Lacking, float, Ints, Ints], int]
 ONE_WAY = 10.0  # weight of a one-way cell against that of a pair's
 UNIT = 2.0**-10  # of wanted counts
+SCORE_UNIT, MOST_SCORE = 2.0**-4, 8.0  # of scores, in standard deviations
 _CHUNK = 8192
 
 
@@ -58,11 +61,15 @@ def refine(  # noqa: PLR0913 - rows, tables, and how
     rng: np.random.Generator,
     *,
     triples: Sequence[Triple] = (),
+    scores: Sequence[Array | None] = (),
     engine: Literal["numba", "numpy"] | None = None,
 ) -> Ints:
-    """Codes like these whose tables are nearer to the wanted: pairs, one-way (the diagonal), triples."""
+    """Codes like these whose tables are nearer to the wanted: pairs, one-way (the diagonal), triples.
+
+    `scores` are those of the codes of each column, None of columns without: second moments are kept.
+    """
     moved = codes.copy()
-    lacking = lacking_of(codes, starts, wanted, triples)
+    lacking = lacking_of(codes, starts, wanted, triples, scores)
     order = rng.permutation(len(codes))
     firsts = rng.integers(0, codes.shape[1], len(codes))
     compiled = (engine or sampler_engine()) == "numba"
@@ -71,7 +78,13 @@ def refine(  # noqa: PLR0913 - rows, tables, and how
     return moved
 
 
-def lacking_of(codes: Ints, starts: Ints, wanted: Array, triples: Sequence[Triple]) -> Lacking:
+def lacking_of(
+    codes: Ints,
+    starts: Ints,
+    wanted: Array,
+    triples: Sequence[Triple],
+    scores: Sequence[Array | None] = (),
+) -> Lacking:
     """What the tables of these rows lack of the wanted ones, in multiples of the unit."""
     pairs = np.rint(wanted / UNIT) * UNIT - pair_tables(codes, starts)
     single = np.diagonal(pairs).copy()
@@ -88,6 +101,7 @@ def lacking_of(codes: Ints, starts: Ints, wanted: Array, triples: Sequence[Tripl
         for t in triples
     ]
     by_column = np.argsort(members.ravel(), kind="stable")
+    found, units, slots, is_number = _placed(starts, scores)
     return Lacking(
         pairs=pairs,
         single=single,
@@ -98,7 +112,27 @@ def lacking_of(codes: Ints, starts: Ints, wanted: Array, triples: Sequence[Tripl
         own_starts=np.searchsorted(members.ravel()[by_column], np.arange(len(starts))).astype(np.int64),
         own_triples=(by_column // 3).astype(np.int64),
         own_strides=strides.ravel()[by_column],
+        scores=found,
+        units=units,
+        slots=slots,
+        is_number=is_number,
+        moments=np.zeros((len(starts) - 1 if len(found) else 0, len(found))),
     )
+
+
+def _placed(starts: Ints, scores: Sequence[Array | None]) -> tuple[Array, Array, Ints, Ints]:
+    """Score and factor of each code, where its moments are kept, and which columns have scores."""
+    is_number = np.array([own is not None for own in scores], np.int64)
+    if not is_number.any():
+        nowhere = np.zeros(0, np.int64)
+        return np.zeros(0), np.zeros(0), nowhere, nowhere
+    width = int(starts[-1])
+    found, units, slots = np.zeros(width), np.ones(width), np.arange(width)
+    for start, stop, own in zip(starts[:-1].tolist(), starts[1:].tolist(), scores, strict=True):
+        if own is not None:
+            rounded = np.clip(np.rint(own / SCORE_UNIT) * SCORE_UNIT, -MOST_SCORE, MOST_SCORE)
+            found[start:stop], units[start:stop], slots[start:stop] = rounded, rounded, start
+    return found, units, slots, is_number
 
 
 @lru_cache(maxsize=1)

@@ -83,7 +83,7 @@ def _refined(model: MomentsModel, goal: Goal, decoded: Decoded, rng: np.random.G
     wanted = goal.wanted_of(after)
     for _ in range(_SWEEPS if goal.triples else 1):
         triples = scaled(goal.triples, len(after))
-        after = refine(after, codes.starts, wanted, rng, triples=triples)
+        after = refine(after, codes.starts, wanted, rng, triples=triples, scores=goal.scores)
     labels, parts, moved_codes = decoded.labels, list(decoded.parts), {}
     for index, column in enumerate(codes.columns):
         own = after[:, index]

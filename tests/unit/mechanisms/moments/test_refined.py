@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adumbra import workflow
 from adumbra.data.opening import open_source
 from adumbra.errors import InvalidInput
 from adumbra.mechanisms.moments import chosen as joint
@@ -15,6 +16,7 @@ from adumbra.mechanisms.moments import release as moments
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
+from adumbra.postprocess.moments import model as moments_model
 from adumbra.postprocess.moments import sampling
 from adumbra.postprocess.moments.bayes import counts_posterior, sparse_signal, stands_alone
 from adumbra.postprocess.moments.classes import ByClass, adding_up
@@ -615,6 +617,8 @@ def test_more_tables_are_measured_where_noise_is_low_and_few_columns_bear_more_o
     schema = Schema(columns=tuple(plain), unit=Unit.ROW, neighbours=REPLACE, rows=200_000)
     assert design(MomentsConfig(**noise), schema).chosen.tables == 24
     assert design(MomentsConfig(**noise), replace(schema, label="c0")).chosen.tables == 48
+    quiet = {**noise, "epsilon": 100.0}  # even beside the Gram's pair tables four per column tell more
+    assert design(MomentsConfig(**quiet), schema).chosen.tables == 48
 
 
 def test_tables_run_out_where_all_levels_of_a_column_are_rare():
@@ -676,3 +680,20 @@ def test_candidates_are_bounded_in_number_and_in_cells():
     large = joint.candidates((60,) * 60, 1e-3, 1e9, 0)
     assert 0 < sum(60 ** len(clique) for clique in large) <= joint.MOST_COUNTED
     assert set(joint.candidates((2,) * 9, 1.0, 1e6, 0)) >= set(combinations(range(9), 2))
+
+
+@pytest.mark.parametrize(("columns", "is_kept"), [(6, False), (14, True)])
+def test_second_moments_are_kept_where_few_pairs_are_measured(columns, is_kept, monkeypatch):
+    """With most pairs measured these say it all, and kept moments would only hold rows back."""
+    asked = []
+    found = moments_model.code_scores
+    monkeypatch.setattr(moments_model, "code_scores", lambda *told: asked.append(1) or found(*told))
+    schema, rows = numbers_schema(columns), 20_000
+    data = np.clip(np.random.default_rng(2).normal(0.0, 0.4, (rows, columns)), -1.0, 1.0)
+    config = MomentsConfig(epsilon=8.0, expected_rows=rows, synthetic_rows=500)
+    planned = workflow.plan(config, schema)
+    tables, pairs = planned.details["chosen_tables"], columns * (columns - 1) // 2
+    assert tables > 0
+    assert (3 * tables < 2 * pairs) == is_kept
+    run(data, schema, config)
+    assert bool(asked) == is_kept

@@ -387,3 +387,17 @@ def test_a_mean_that_noise_explains_is_none():
     assert np.mean(lost) < 0.15  # it was 1: noise became a direction of the covariance
     assert _kept(np.full(100, 10.0), 1.0) == pytest.approx(0.99)
     assert _kept(np.zeros(3), 1.0) == 0.0
+
+
+def test_chance_is_no_difference_of_classes_where_directions_drown():
+    """Two classes of 5,000 rows that differ along a few loud directions; the others show only chance."""
+    rng = np.random.default_rng(4)
+    sizes, loud = np.array([5_000.0, 5_000.0]), np.arange(100) < 4
+    variances = np.where(loud, 20.0, 0.05)
+    means = np.outer([1.0, -1.0], np.where(loud, 1.0, 0.0))
+    means += rng.standard_normal((2, 100)) * np.sqrt(variances / sizes[0])
+    shrunk = shrink_means(means * sizes[:, None], sizes, np.diag(variances), 1e-3, 0.01)
+    assert np.abs(shrunk[:, ~loud]).max() < 0.1 * np.abs(means[:, ~loud]).max()
+    np.testing.assert_allclose(shrunk[0, loud], (means[0] - means[1])[loud] / 2.0, rtol=0.01)
+    quiet = shrink_means(means * sizes[:, None], sizes, np.diag(variances), 1e-3, 1e-6)  # none drown
+    np.testing.assert_allclose(quiet[0], (means[0] - means[1]) / 2.0, atol=1e-3)

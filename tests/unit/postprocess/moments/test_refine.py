@@ -169,3 +169,67 @@ def test_a_triple_that_no_pair_tells_of_is_shown():
         refine(codes, STARTS, wanted, rng, triples=[triple]), STARTS, wanted, rng, triples=[triple]
     )
     assert parity(both) > 0.85
+
+
+SCORES = (np.array([-1.25, 0.0, 1.25]), None, np.array([-1.5, -0.75, 0.0, 0.75, 1.5]), None)
+
+
+def moments_of(codes, scores=SCORES):
+    """Sums of products of scores, and of scores over each code of the other columns."""
+    numbers = {j: own[codes[:, j]] for j, own in enumerate(scores) if own is not None}
+    encoded = [
+        numbers[j][:, None] if j in numbers else np.eye(SIZES[j])[codes[:, j]] for j in range(len(SIZES))
+    ]
+    return np.concatenate(
+        [
+            (values @ other).ravel()
+            for j, values in numbers.items()
+            for k, other in enumerate(encoded)
+            if k != j
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kept_moments_give_the_same_rows_in_every_form(seed):
+    codes, wanted = independent(300, seed), pair_tables(tied(300, seed + 10), STARTS)
+    moved = [
+        refine(codes, STARTS, wanted, np.random.default_rng(5), scores=SCORES, engine=e)
+        for e in ("numba", "numpy")
+    ]
+    np.testing.assert_array_equal(*moved)
+    order, firsts = np.random.default_rng(6).permutation(300), np.zeros(300, np.int64)
+    left, held = [], []
+    for sweep in (sweep_loops, sweep_arrays):
+        lacking, rows = lacking_of(codes, STARTS, wanted, (), SCORES), codes.copy()
+        sweep(rows, STARTS, lacking, ONE_WAY, order, firsts)
+        left.append(rows)
+        held.append(lacking.moments)
+    np.testing.assert_array_equal(*left)
+    np.testing.assert_array_equal(*held)
+    number, other = (
+        0,
+        slice(int(STARTS[1]), int(STARTS[2])),
+    )  # sums of the first over codes of the second
+    own = SCORES[number]
+    sums = [np.bincount(c[:, 1], own[c[:, 0]], minlength=2) for c in (codes, left[0])]
+    np.testing.assert_array_equal(held[0][number, other], sums[0] - sums[1])
+    products = [float(own[c[:, 0]] @ SCORES[2][c[:, 2]]) for c in (codes, left[0])]
+    assert held[0][0, STARTS[2]] == held[0][2, STARTS[0]] == products[0] - products[1]
+
+
+def test_moments_of_rows_are_kept_while_they_move():
+    """Tables that tie two columns crosswise would bend every product; kept, they hardly change."""
+    codes, wanted = tied(2000), pair_tables(independent(2000, 3), STARTS)
+    first = moments_of(codes)
+    loose = moments_of(refine(codes, STARTS, wanted, np.random.default_rng(0)))
+    kept = moments_of(refine(codes, STARTS, wanted, np.random.default_rng(0), scores=SCORES))
+    assert np.abs(kept - first).max() < 0.25 * np.abs(loose - first).max()
+
+
+def test_scores_beyond_reach_are_cut():
+    far = lacking_of(
+        independent(9), STARTS, np.zeros((14, 14)), (), (np.array([0.0, 1.03, 99.0]), *SCORES[1:])
+    )
+    assert far.scores[:3].tolist() == [0.0, 1.0, 8.0]
+    assert far.units.tolist()[3:5] == [1.0, 1.0]
