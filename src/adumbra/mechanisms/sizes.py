@@ -40,7 +40,8 @@ ROWS_GUESS = 10_000  # where the number of rows is private and nobody guessed it
 MOST_ROWS = 10_000_000  # synthetic rows that a noisy count may ask for by itself
 CHUNK_BYTES = 400  # of a column in a Parquet row group and in its footer
 FOOTER = 1200  # bytes of memory for a column of a row group, as long as its file is read, ...
-SMALL_GROUP = 64 * 2**20  # ... of row groups that are no smaller than this: as writers make them
+SMALL_GROUP = 64 * 2**20  # ... of row groups that are no smaller than this: as writers make them, ...
+MOST_GROUPS = 32  # ... and no more of them in a file: a larger table is taken to be in several files
 DECLARED = 7200  # of a declared column: schema, names, the file's own schema, card and page
 
 # Seconds of one core, from the lines of benchmarks/scale.py; its page shows them beside the truth.
@@ -223,10 +224,11 @@ def reading(  # noqa: PLR0913 - each is one public number of a pass
 def _wide_reading(width: int, table: int, ahead: int, size: int) -> int:
     """Rows of a wide table as they were read: a group beside blocks that wait, or many small groups.
 
-    Groups are large, or there are many, each with its footer. No row is there twice.
+    Groups are large, or there are many, each with its footer; files are read one after another. No row
+    is there twice.
     """
     large = min(table, GROUP_BYTES + ahead + size)
-    footers = FOOTER * width * -(-table // SMALL_GROUP)
+    footers = FOOTER * width * min(-(-table // SMALL_GROUP), MOST_GROUPS)
     return DECLARED * width + max(large, min(table, ahead + size) + footers)
 
 

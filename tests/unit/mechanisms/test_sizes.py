@@ -188,6 +188,13 @@ def test_wide_tables_are_planned_in_slices(config, rows, width, least, most):
     assert least < plan(config, schema, threads=2).size.memory < most
 
 
+@pytest.mark.parametrize("width", [1_000, 100_000])
+def test_a_very_long_table_is_planned_as_many_files(width):
+    """Its row groups were counted as those of one file: 145 GB for footers of 8 TB."""
+    long, longer = (plan(THIN, Schema.numeric(width, 0, 1, rows=rows)).size for rows in (10**7, 10**9))
+    assert longer.memory == long.memory < (2e9 if width == 1_000 else 20e9)
+
+
 def test_memory_follows_the_threads_of_the_engine(ledger, tmp_path):
     """Found in review: a plan counted the cores of its own machine, whatever --threads said."""
     schema = Schema.numeric(1000, -1.0, 1.0, rows=200_000)
