@@ -271,7 +271,8 @@ PAPERS = f"""
 ## On paper
 
 Nobody read these tables here. Time is that of the plan on one core, whose rates were set once from
-earlier lines like these; memory, an upper bound, is that of a release with two threads. {CORES} cores of a cluster are counted with the ratio of the largest Dask release of the same
+earlier lines like these; memory, an upper bound, is that of a release with two threads. {CORES} cores of
+a cluster are counted with the ratio of the largest Dask release of the same
 method above. Released rows all pass through its driver, at no more than the rate measured there.
 
 | method | rows x columns | bytes of rows | one core | {CORES} cores of a cluster | memory | output |

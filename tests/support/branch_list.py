@@ -57,6 +57,17 @@ LISTED: dict[str, tuple[str, ...]] = {
         "mechanisms.ron_gauss.sums:_first_pass: kept is not None [no]",
         "mechanisms.ron_gauss.sums:_first_pass: size > KEPT_BYTES [yes]",
     ),
+    "slices of wide tables, before the sums (tests/unit/mechanisms/ron_gauss/test_ron_gauss.py)": (
+        "mechanisms.ron_gauss.sums:_joined: labels [no]",
+        "mechanisms.ron_gauss.sums:_joined: labels [yes]",
+        "mechanisms.ron_gauss.sums:_joined: len(found) == 1 [no]",
+        "mechanisms.ron_gauss.sums:_joined: one.labels is not None [no]",
+        "mechanisms.ron_gauss.sums:_joined: one.labels is not None [yes]",
+        "mechanisms.ron_gauss.sums:_joined: one.targets is not None [no]",
+        "mechanisms.ron_gauss.sums:_joined: one.targets is not None [yes]",
+        "mechanisms.ron_gauss.sums:_joined: targets [no]",
+        "mechanisms.ron_gauss.sums:_joined: targets [yes]",
+    ),
     "keys of a worker's own blocks, the same noise (tests/unit/privacy/test_handover.py)": (
         "privacy.grant:HandedKeys.key: found is None [no]",
         "privacy.grant:KeyedRows.accept: not own [no]",

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adumbra.data import sources
 from adumbra.data.encode import Encoder
 from adumbra.data.opening import open_source
 from adumbra.engine.local import LocalEngine
@@ -223,6 +224,21 @@ def test_kept_rows_and_read_rows_give_the_same_release(mode, neighbours, monkeyp
     assert set(read) == {0}  # rows that were kept are not read again
     for name in arrays[0]:
         assert np.array_equal(arrays[0][name], arrays[1][name])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_of_a_wide_table_in_slices_give_the_same_release(mode, monkeypatch):
+    """Classes and targets go along with their rows; a table of one slice is the other form."""
+    monkeypatch.setattr(sums, "_noisy", exact_noise)
+    config = RONGaussConfig(epsilon=8.0, delta=1e-6, mode=mode, n_components=4)
+    arrays, sizes, joined = [], [], sums._joined
+    monkeypatch.setattr(sums, "_joined", lambda found: sizes.append(len(found)) or joined(found))
+    for values in (sources.SLICE_VALUES, 200):
+        monkeypatch.setattr(sources, "SLICE_VALUES", values)
+        arrays.append(run(config, schema(MODES[mode]))[1].arrays)
+    assert min(sizes) == 1 < max(sizes)
+    for name in arrays[0]:
+        np.testing.assert_array_equal(arrays[0][name], arrays[1][name])
 
 
 def test_a_kept_block_is_never_cut():
