@@ -63,7 +63,9 @@ def parquet_pieces(
         if not groups:
             continue
         if len(names) > COLUMNS_AT_ONCE:
-            found = _wide_pieces(file, groups, names, rows)
+            begin = _first_window(file, groups[0], names, rows, skip)
+            found = _wide_pieces(file, groups, names, rows, begin)
+            skip -= begin
         else:
             found = file.iter_batches(batch_size=rows, row_groups=groups, columns=names)
         for piece in _guarded(found, path):
@@ -72,25 +74,42 @@ def parquet_pieces(
             skip = max(skip - len(piece), 0)
 
 
+def _is_windowed(file: pq.ParquetFile, group: int, names: list[str]) -> bool:
+    """Whether a row group of many columns is decoded a few columns at a time."""
+    storage = file.schema_arrow
+    is_plain = all(pa.types.is_primitive(storage.field(name).type) for name in names)
+    is_large = 8 * file.metadata.row_group(group).num_rows * len(names) > GROUP_BYTES
+    return is_plain and not (is_large and len(names) <= PAGED_COLUMNS)
+
+
+def _window_rows(names: list[str], rows: int) -> int:
+    """Rows of a group that are decoded together: whole pieces."""
+    return max(rows, GROUP_BYTES // (8 * len(names)) // rows * rows)
+
+
+def _first_window(file: pq.ParquetFile, group: int, names: list[str], rows: int, skip: int) -> int:
+    """Where the window begins that holds a row: those before it need no decoding."""
+    most = _window_rows(names, rows)
+    return skip // most * most if _is_windowed(file, group, names) else 0
+
+
 def _wide_pieces(
-    file: pq.ParquetFile, groups: list[int], names: list[str], rows: int
+    file: pq.ParquetFile, groups: list[int], names: list[str], rows: int, begin: int
 ) -> Iterator[pa.RecordBatch]:
     """Row groups of many columns: a few columns at a time, and as many rows as fit, mostly all.
 
     A reader of all columns at once holds a page, a dictionary and a buffer for each of them, which is
     several times the group. So a larger group is decoded once for every `GROUP_BYTES` of it; that of
-    fewer columns is not, whose pages are smaller than the group.
+    fewer columns is not, whose pages are smaller than the group. The first group is read from the
+    window at row `begin` on.
     """
-    storage = file.schema_arrow
-    is_plain = all(pa.types.is_primitive(storage.field(name).type) for name in names)
-    most = max(rows, GROUP_BYTES // (8 * len(names)) // rows * rows)
+    most = _window_rows(names, rows)
     for group in groups:
-        count = file.metadata.row_group(group).num_rows
-        is_large = 8 * count * len(names) > GROUP_BYTES
-        if not is_plain or (is_large and len(names) <= PAGED_COLUMNS):
+        if not _is_windowed(file, group, names):
             yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=names)
             continue
-        for first in range(0, count, most):
+        count = file.metadata.row_group(group).num_rows
+        for first in range(begin if group == groups[0] else 0, count, most):
             held = _window(file, group, names, range(first, min(first + most, count)), rows)
             while held:  # each is let go once it was taken, for the next window comes beside it
                 whole = held.pop(0)
@@ -120,14 +139,22 @@ def _window(
 
 
 def _moved(column: pa.Array, place: Array) -> pa.Array:
-    """Numbers in the place that is given, others as they are.
+    """The same values in the place that is given, which has eight bytes for each; bits of their own.
 
-    Arrow keeps the many small arrays of a group that are freed: they would take as much again.
+    A slice would keep the whole column; and Arrow keeps the many small arrays of a group that are freed,
+    which would take as much again.
     """
-    if column.type != pa.float64() or column.null_count:
-        return column
-    place[:] = np.frombuffer(column.buffers()[1], np.float64, len(column), 8 * column.offset)
-    return pa.Array.from_buffers(column.type, len(column), [None, pa.py_buffer(place)])
+    values, count = column.buffers()[1], len(column)
+    if values is None or count == 0 or pa.types.is_boolean(column.type):
+        return pa.concat_arrays([column])  # hardly any bytes
+    size = column.type.bit_width // 8
+    own = place.view(np.uint8)[: count * size]
+    own[:] = np.frombuffer(values, np.uint8, count * size, size * column.offset)
+    known = None
+    if column.null_count:
+        is_known = column.is_valid().to_numpy(zero_copy_only=False)
+        known = pa.py_buffer(np.packbits(is_known, bitorder="little"))
+    return pa.Array.from_buffers(column.type, count, [known, pa.py_buffer(own)], column.null_count)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

@@ -15,10 +15,12 @@ RULE = "keys and sums of private rows would cross the network in the clear"
 
 def is_safe(address: str) -> bool:
     """Whether a channel is TLS, or stays in this process or on this machine."""
-    parsed = urlsplit(address if "://" in address else f"tcp://{address}")
-    return parsed.scheme in {"tls", "inproc"} or (
-        parsed.scheme == "tcp" and _is_here(parsed.hostname or "")
-    )
+    try:
+        parsed = urlsplit(address if "://" in address else f"tcp://{address}")
+        host = parsed.hostname or ""
+    except ValueError:  # no address at all
+        return False
+    return parsed.scheme in {"tls", "inproc"} or (parsed.scheme == "tcp" and _is_here(host))
 
 
 def require_safe(address: str, name: str = "scheduler") -> None:
@@ -30,6 +32,6 @@ def _is_here(host: str) -> bool:
     """Whether a name means this machine's loopback, by every address it has."""
     try:
         found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
-    except OSError:
+    except (OSError, ValueError):  # a name that nobody has, or that cannot be one
         return False
     return bool(found) and all(ipaddress.ip_address(one).is_loopback for one in found)

@@ -161,6 +161,11 @@ def why_unfit(order: Order) -> str | None:
     return None if order.folder is None else _why_no_parts(order.folder)
 
 
+def can_read(driver: int, worker: int) -> bool:
+    """Whether the driver, whose probe it is, reads what a worker writes for itself alone (user ids)."""
+    return driver in {0, worker}
+
+
 def _why_no_parts(folder: Path) -> str | None:
     """Why released rows cannot go to a folder: a small part is put there as a large one would be."""
     place = "the driver's folder of parts"
@@ -169,6 +174,8 @@ def _why_no_parts(folder: Path) -> str | None:
     try:
         if not (folder / PROBE).is_file():
             return f"does not see {place}; give one that all of them share, {remedy}"
+        if not can_read((folder / PROBE).stat().st_uid, os.geteuid()):
+            return f"runs as another user than the driver, who could not read its part of {place}"
         put_part(folder, name, pa.py_buffer(b"?"))
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:

@@ -217,3 +217,54 @@ def test_blocks_are_bounded_in_bytes_whatever_the_width():
         assert 8 * width * fold_rows(width) <= max(WIDE_BYTES, 8 * width)
         assert block_rows(width) % NOISE_BLOCK == 0
         assert 8 * width * block_rows(width) <= max(BLOCK_BYTES, 8 * width * NOISE_BLOCK)
+
+
+KINDS = {
+    "number": pa.float64(), "half": pa.float32(), "long": pa.int64(), "short": pa.int16(),
+    "flag": pa.bool_(), "day": pa.date32(),
+}  # fmt: skip
+
+
+def wide_file(folder, kind, *, has_nulls, rows=4000, width=800, group=4000):
+    """Columns of one kind, some cells of them missing."""
+    rng = np.random.default_rng(5)
+    cells = rng.integers(0, 2 if kind == pa.bool_() else 100, (rows, width))
+    columns = {}
+    for j in range(width):
+        missing = rng.random(rows) < 0.001 if has_nulls else np.zeros(rows, bool)
+        columns[f"x{j}"] = pa.array(cells[:, j].astype(np.int32), mask=missing).cast(kind)
+    table = pa.table(columns)
+    pq.write_table(table, folder / "wide.parquet", row_group_size=group)
+    return folder / "wide.parquet", table
+
+
+@pytest.mark.parametrize("has_nulls", [False, True])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_windows_of_a_wide_row_group_hold_their_own_rows_alone(kind, has_nulls, tmp_path, monkeypatch):
+    """Found in review: one null, or another type, and every window kept the whole row group."""
+    path, table = wide_file(tmp_path, kind, has_nulls=has_nulls)
+    monkeypatch.setattr(parquet, "PAGED_COLUMNS", 513)
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 8 * 800 * 250)
+    monkeypatch.setattr(parquet, "DECODED_BYTES", 8 * 4000 * 20)
+    before, most, seen = pa.total_allocated_bytes(), 0, []
+    for piece in parquet.parquet_pieces((path,), table.column_names, 50, 0):
+        most = max(most, pa.total_allocated_bytes() - before)
+        seen.append(piece)
+    assert pa.Table.from_batches(seen).equals(table)
+    if kind != pa.bool_():  # whose few bytes are padded
+        assert most < table.nbytes / 4
+
+
+@pytest.mark.parametrize("start", [0, 1, 249, 250, 2000, 3999])
+def test_windows_before_the_first_row_are_not_decoded(start, tmp_path, monkeypatch):
+    path, table = wide_file(tmp_path, pa.float64(), has_nulls=True, group=2000)
+    monkeypatch.setattr(parquet, "PAGED_COLUMNS", 513)
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 8 * 800 * 250)
+    decoded, window = [], parquet._window
+    monkeypatch.setattr(
+        parquet, "_window", lambda *told: decoded.append((told[1], told[3].start)) or window(*told)
+    )
+    found = list(parquet.parquet_pieces((path,), table.column_names, 50, start))
+    assert pa.Table.from_batches(found).equals(table.slice(start))
+    assert decoded[0] == (start // 2000, start % 2000 // 250 * 250)
+    assert len(decoded) == 8 * (2 - start // 2000) - start % 2000 // 250

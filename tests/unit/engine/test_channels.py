@@ -5,7 +5,7 @@ import pytest
 from adumbra.data.opening import open_source
 from adumbra.engine import dask as dask_engine
 from adumbra.engine import dispatch
-from adumbra.engine.channels import is_safe
+from adumbra.engine.channels import is_safe, require_safe
 from adumbra.engine.dask import DaskEngine
 from adumbra.engine.local import LocalEngine
 from adumbra.errors import ClusterFailed, InvalidInput
@@ -109,3 +109,13 @@ def test_no_order_is_sent_by_an_unsafe_channel_whoever_asks(monkeypatch):
 )
 def test_channels_that_stay_here_or_are_tls_are_safe(address, safe):
     assert is_safe(address) == safe
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["tls://[::1:8786", "tcp://a..b:1", "tcp://.localhost:1", f"tcp://{'a' * 64}:1", "tcp://℀.com:1"],
+)
+def test_what_is_no_address_is_refused_in_words(address):
+    assert not is_safe(address)
+    with pytest.raises(InvalidInput, match="in the clear"):
+        require_safe(address)

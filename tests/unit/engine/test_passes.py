@@ -236,3 +236,15 @@ def test_a_folder_of_parts_that_cannot_be_made_is_refused_by_its_name(
     with pytest.raises(kind, match=f"parts={tmp_path}: {words}") as caught:
         engine.require_ready(source)
     assert "secret" not in str(caught.value)
+
+
+def test_a_worker_of_another_user_does_not_fit(tmp_path, monkeypatch):
+    """Its parts are for itself alone: the driver could not read them, after the charge (review)."""
+    assert [orders.can_read(*users) for users in ((0, 0), (7, 7), (0, 7), (7, 0))] == [True] * 3 + [
+        False
+    ]
+    (tmp_path / PROBE).touch()
+    asked = []
+    monkeypatch.setattr(orders, "can_read", lambda *users: asked.append(users))
+    assert "runs as another user than the driver" in probed(tmp_path, monkeypatch)["words"]
+    assert asked == [((tmp_path / PROBE).stat().st_uid, os.geteuid())]
