@@ -295,7 +295,7 @@ def over_seconds(found: Results) -> str:
             figures.Panel(name=f"{table}: 2-way total variation", series=made, low=0.0, high=top)
         )
     return figures.lines(
-        "Error over processor time, ε = 1", panels, [1, 10, 100, 1000], "processor seconds"
+        "Error over processor time, ε = 1", panels, [1, 10, 100, 1000, 2000], "processor seconds"
     )
 
 
