@@ -330,7 +330,7 @@ def changes(before: list[facts.Line], now: list[facts.Line]) -> Iterator[str]:
 
 def origin(found: Results) -> str:
     used = {line["run"] for held in found.cells.values() for line in held}
-    order = sorted(used, key=lambda run: int(run.partition(".")[0]))
+    order = sorted(used, key=lambda run: (int(run.partition(".")[0]), run))
     return "\n".join(facts.origin(found.runs[name] for name in order))
 
 

@@ -215,3 +215,16 @@ def test_a_method_that_is_used_in_another_way_is_run_again():
 
     assert set(peers.REVISED) <= set(peers.METHODS)
     assert set(peers.METHODS) <= set(peers_page.NAMES)
+
+
+def test_runs_of_one_number_stand_in_one_order():
+    """Two processes may count alike; sets of names have another order in each process."""
+    runs = [
+        {"kind": "run", "run": f"7.{n}", "date": "d", "commit": f"c{n}", "command": f"m{n}", "source": "s",
+         "machine": {"processor": "p", "cores": 2, "memory_gib": 1, "python": "3"}, "versions": {}}
+        for n in range(20)
+    ]  # fmt: skip
+    lines = [draw(f"m{n}", 0.5, "s", run=f"7.{n}") for n in range(20)]
+    said = peers_page.origin(peers_page.Results([*runs, *lines])).splitlines()
+    found = [line.partition("commit c")[2].partition(":")[0] for line in said]
+    assert found == sorted(map(str, range(20)))
