@@ -219,11 +219,9 @@ def test_a_method_that_is_used_in_another_way_is_run_again():
 
 def test_runs_of_one_number_stand_in_one_order():
     """Two processes may count alike; sets of names have another order in each process."""
-    runs = [
-        {"kind": "run", "run": f"7.{n}", "date": "d", "commit": f"c{n}", "command": f"m{n}", "source": "s",
-         "machine": {"processor": "p", "cores": 2, "memory_gib": 1, "python": "3"}, "versions": {}}
-        for n in range(20)
-    ]  # fmt: skip
+    where = {"processor": "p", "cores": 2, "memory_gib": 1, "python": "3"}
+    same = {"kind": "run", "date": "d", "source": "s", "machine": where, "versions": {}}
+    runs = [{**same, "run": f"7.{n}", "commit": f"c{n}", "command": f"m{n}"} for n in range(20)]
     lines = [draw(f"m{n}", 0.5, "s", run=f"7.{n}") for n in range(20)]
     said = peers_page.origin(peers_page.Results([*runs, *lines])).splitlines()
     found = [line.partition("commit c")[2].partition(":")[0] for line in said]
