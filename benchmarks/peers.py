@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from comparison import capped, environments, facts, judges, peers_page, tables
+from comparison.peers_page import REVISED
 
 EPSILON, DELTA, LONG = 1.0, 1e-6, 600.0
 HERE = Path(__file__).parent / "comparison"
@@ -39,14 +40,6 @@ METHODS = {
     "dpsynth": "dpsynth",
 }
 NUMBERS_ONLY = ("diffprivlib_pca",)  # a user would have to invent the handling of codes
-# How often the way in which a peer is used has changed: its lines of an earlier way count no more.
-REVISED = {
-    "smartnoise_pacsynth": 2,
-    "datasynthesizer_privbayes": 2,
-    "opendp_mst": 2,
-    "opendp_aim": 2,
-    "mbi_pairs": 2,
-}
 
 
 class Session:

@@ -119,12 +119,12 @@ def test_what_changed_is_named_and_what_did_not_is_not():
     before = [
         draw("adumbra_moments", 0.80, "a"),
         draw("dpmm_mst", 0.70, "dpmm 1"),
-        draw("mbi_pairs", 0.6, "m"),
+        draw("mbi_pairs", 0.6, "m, adapter 2"),
     ]
     now = [
         draw("adumbra_moments", 0.85, "b", run="2"),
         draw("dpmm_mst", 0.70, "d 2", outcome="crash", run="2"),
-        draw("mbi_pairs", 0.601, "m", run="2"),
+        draw("mbi_pairs", 0.601, "m, adapter 2", run="2"),
     ]
     said = list(peers_page.changes(before, now))
     assert said[0] == "changed: adumbra_moments on num14: LR AUC 0.800 -> 0.850"
@@ -226,3 +226,11 @@ def test_runs_of_one_number_stand_in_one_order():
     said = peers_page.origin(peers_page.Results([*runs, *lines])).splitlines()
     found = [line.partition("commit c")[2].partition(":")[0] for line in said]
     assert found == sorted(map(str, range(20)))
+
+
+def test_lines_of_an_earlier_use_are_not_shown():
+    """A crash by our own mistake is no result of a peer."""
+    early = draw("opendp_mst", 0.0, "opendp 1", outcome="crash", table="num50")
+    found = peers_page.Results([early, draw("opendp_mst", 0.7, "opendp 1, adapter 2")])
+    assert set(found.cells) == {("opendp_mst", "num14")}
+    assert found.stop("opendp_mst") == ""
