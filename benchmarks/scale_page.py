@@ -233,8 +233,8 @@ nothing. *main* is the share of CPU on the main thread: the rest runs beside it,
 to itself a release cannot have a *use* above 1 / *main*. *plan* is what the plan of the same release
 says. A line marked *first* ran at real-time priority, before all other work: its *use* is what our own
 threads and the disk allow, at most 1.9 while others wait: this Linux (6.18) keeps 5 % of each core for
-them, also under `kernel.sched_rt_runtime_us = -1`, as here. These releases pay from a ledger in a file that
-stands before they are timed, as anybody's does; releases not marked so are older lines, and made a
+them, also under `kernel.sched_rt_runtime_us = -1`, as here. These releases pay from a ledger in a file
+that stands before they are timed, as anybody's does; releases not marked so are older lines, and made a
 ledger in memory first.
 
 | release | reference | CPU s | its CPU s | ratio | want | use | main | MB | worker | plan s | plan MB \
