@@ -233,8 +233,8 @@ def cells_of(feature: Feature, column: Column | None, place: int) -> ColumnCells
         ends = np.array([0.0, 1.0])
         words = "" if column is None else f"missing {filled(column)}"
         return ColumnCells(
-            name=feature.name, place=place, by_class=False, low=ends, high=ends, is_integer=True,
-            is_truth=True, encoded=words,
+            name=feature.name, place=place, by_class=feature.is_levels, low=ends, high=ends,
+            is_integer=True, is_truth=True, encoded=words,
         )  # fmt: skip
     return ColumnCells(
         name=feature.name,

@@ -18,6 +18,7 @@ from adumbra.postprocess.moments.design import (
     FINER_CELLS,
     NUMBER_CELLS,
     NUMBERS,
+    PAIRS,
     Feature,
     features_of,
     label_of,
@@ -75,7 +76,7 @@ class Counts:
 
     counts: Array
     columns: list[Feature]
-    layout: tuple[object, object, object]
+    layout: tuple[object, object, object, object]
     sigma: float
     is_laplace: bool
     pooled: tuple[Array, float] | None  # counts over all classes, and their standard deviation
@@ -97,9 +98,16 @@ def _counts(release: Release) -> Counts:
             "card: says nothing of the cells of its histograms (an older version made it); release again"
         )
     label, _ = label_of(schema)
-    layout = (facts[NUMBERS], facts[NUMBER_CELLS], facts.get(FINER_CELLS, 0))
+    layout = (facts[NUMBERS], facts[NUMBER_CELLS], facts.get(FINER_CELLS, 0), facts.get(PAIRS, False))
     parts, steps = int(layout[1]), int(layout[2])
-    features = features_of(schema, label, is_binned=layout[0] == BINS, parts=parts, steps=steps)
+    features = features_of(
+        schema,
+        label,
+        is_binned=layout[0] == BINS,
+        parts=parts,
+        steps=steps,
+        pairs_by_class=bool(layout[3]),
+    )
     sigma, is_laplace = noise_of(release.card)
     pooled = None
     if ONE_WAY in release.arrays:

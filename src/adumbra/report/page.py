@@ -71,6 +71,7 @@ FACTS = {
     "number_cells": "equal cells of a number (its two bounds apart)",
     "finer_cells": "finer cells of whole numbers for each doubling of the value, counted by class",
     "numbers": "how numbers were counted",
+    "pairs_by_class": "whether columns of two levels were counted by class, as categories are",
     "reading_rules": "version of the rules that turn noisy counts into the model",
     "components_found": "directions found in the noisy moments",
     "measured_tables": "joint tables that were chosen and measured",

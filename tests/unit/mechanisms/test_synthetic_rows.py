@@ -59,8 +59,8 @@ def source(schema=SCHEMA):
 def cut(monkeypatch, rows):
     """Blocks of so many rows, whatever their width."""
     monkeypatch.setattr(decode, "BLOCK_VALUES", 1)
-    for module in (decode, sampling):
-        monkeypatch.setattr(module, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(decode, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(sampling, "LEAST_DRAWN", rows)
 
 
 def made(name, rows, schema=SCHEMA):

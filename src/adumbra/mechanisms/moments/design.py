@@ -6,6 +6,7 @@ chosen by looking at public data sets (docs/explanation/utility.md names them), 
 
 import math
 from dataclasses import replace
+from statistics import median
 
 from adumbra.errors import Unsupported, require
 from adumbra.mechanisms import sizes
@@ -36,7 +37,7 @@ MOST_SCORE_CELLS = 32  # numbers have this many (more would not stay in the proc
 QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its expected rows
 MOST_BINNED = 16  # numbers are cut into bins beside categories, if at most this many, and the noise of
 BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: fewer categories, or as many
-LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
+LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.65, 0.35, 0.4  # of histograms: categories, or numbers
 FEW_NUMBERS = ((8, 0.75), (32, 0.6))  # the same for at most so many numbers: few can share a shape;
 FEW_CLASSES = 16  # of more classes less, as the Gram tells of each of them
 NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns, ...
@@ -50,14 +51,17 @@ LOUD_CELLS = 0.05  # ... where noise alone would make these wrong by more than t
 ROUGH_SHARE = 0.5  # ... if histograms had this part of the budget
 FINER_STEPS = 24  # finer cells of a whole number for each doubling of its value, counted by class, ...
 MOST_FINER = 0.25  # ... if at most this part of the columns has them: each adds to the noise of all
-LEVEL_WEIGHT, NUMBER_WEIGHT = 0.3, math.sqrt(0.5)  # of the class in the Gram, in clip radii ...
-CONSTANT_WEIGHT = 0.1  # ... and of the constant, where there is no class
+FLAG_WEIGHT, NUMBER_WEIGHT = 0.3, math.sqrt(0.5)  # of the class in the Gram, in clip radii, ...
+CONSTANT_WEIGHT = 0.1  # ... and of what tells nothing new: the constant, or classes of categories alone
 CLIP_QUANTILES = (0.5, 0.9, 0.99)  # of the row norms: noisy, quiet and very quiet Grams, ...
 PLAIN_QUANTILES = (0.3, 0.9, 0.99)  # the same for categories without a class, whose rows are moved too
 NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the trace
 PAIR_EDGES = (0.005, 0.001)  # the same for pairs of levels alone, whose rows are moved to show the Gram
 MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved ...
-REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of its trace
+REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of its trace, ...
+CLASSED_EDGE = (
+    0.07  # ... or this one, where every column is counted by class, which costs the Gram least
+)
 MATRICES = 6  # copies of a block of the Gram: covariance, eigenvectors, their work space
 KEPT_MATRICES = 2  # of every block: covariance and its root
 SOLVED = 4  # multiplications of a block of the model, for each of its width cubed
@@ -98,7 +102,7 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     features = features_of(schema, label, is_binned=is_binned, parts=parts, steps=steps)
     finer = sum(f.finer is not None for f in features)
     if steps and not 0 < finer <= MOST_FINER * schema.width:
-        steps, features = 0, features_of(schema, label, is_binned=is_binned, parts=parts)
+        steps, features = 0, tuple(replace(feature, finer=None) for feature in features)
     share = config.marginal_share or _histogram_share(
         config, features, (count, classes), most=LABELLED_SHARE if label is not None else PLAIN_SHARE
     )
@@ -106,10 +110,7 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     # What finer histograms cost those over all classes pay, so that cells by class keep their noise.
     more = finer / schema.width if steps else 0.0
     pooled = [part - (1.0 - part) * more for part in _pooled_parts(classes)]
-    # Categories learn their classes from the histograms; numbers learn them from the Gram. Without a
-    # class the appended constant tells of means alone, which the histograms know.
-    weight = LEVEL_WEIGHT if all(f.is_levels for f in features) else NUMBER_WEIGHT
-    weight = weight if label is not None else CONSTANT_WEIGHT
+    weight = _class_weight(features) if label is not None else CONSTANT_WEIGHT
     decided = Design(
         features=features,
         is_binned=is_binned,
@@ -123,14 +124,18 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         quantile=CLIP_QUANTILES[0],
         steps=steps,
     )
+    by_class = _with_pairs_by_class(decided)
+    if relative_edge(config, by_class, by_class.widest) <= _most_edge(by_class):
+        decided = by_class
+    most_edge = _most_edge(decided)
     edge = relative_edge(config, decided, decided.widest)
-    if edge > REFINED_EDGE and config.marginal_share is None:  # pairs are noise: one-way laws get more
+    if edge > most_edge and config.marginal_share is None:  # pairs are noise: one-way laws get more
         share = _histogram_share(
             config, features, (count, classes), most=NOISY_SHARES[label is not None], least=DROWNED_SHARE
         )
         decided = replace(decided, shares=_shares(share, pooled[1], is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest)
-    is_quiet = edge <= REFINED_EDGE
+    is_quiet = edge <= most_edge
     decided = replace(decided, is_refined=is_quiet and _is_coded(decided))
     decided = _with_chosen(config, schema, decided, is_quiet=is_quiet)
     is_paired = decided.is_refined and not any(f.is_levels for f in features)
@@ -138,6 +143,42 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     is_plain = decided.is_refined and not is_paired and label is None
     quantiles = PLAIN_QUANTILES if is_plain else CLIP_QUANTILES
     return replace(decided, quantile=quantiles[sum(edge <= limit for limit in edges)])
+
+
+def _with_pairs_by_class(decided: Design) -> Design:
+    """The design with columns of two levels counted by class, if others are more; or the same.
+
+    That costs them noise over all classes. But where no column is left that learns its classes from the
+    Gram, its noise falls by a third.
+    """
+    pairs = sum(feature.cells == 2 for feature in decided.columns)
+    is_scored = any(f.cells > 2 and not f.is_levels for f in decided.columns)
+    if decided.label is None or is_scored or not 0 < 2 * pairs < len(decided.columns):
+        return decided
+    features = tuple(replace(f, is_levels=f.is_levels or not f.is_flag) for f in decided.features)
+    return replace(
+        decided,
+        features=features,
+        label_units=round(_class_weight(features) * 2**ROW_BITS),
+        pairs_by_class=True,
+    )
+
+
+def _most_edge(decided: Design) -> float:
+    """The noise edge, as a part of the trace, beyond which pairs are noise."""
+    is_by_class = decided.is_pooled and all(f.is_levels for f in decided.features)
+    return CLASSED_EDGE if is_by_class else REFINED_EDGE
+
+
+def _class_weight(features: tuple[Feature, ...]) -> float:
+    """The weight of the class in the Gram: the less, the less is learnt there.
+
+    Categories learn their classes from the histograms; numbers learn them from the Gram, and so does
+    what says whether a number is missing.
+    """
+    if all(f.is_levels for f in features):
+        return CONSTANT_WEIGHT
+    return FLAG_WEIGHT if all(f.is_levels or f.is_flag for f in features) else NUMBER_WEIGHT
 
 
 def _shares(histograms: float, part: float, *, is_pooled: bool) -> tuple[float, ...]:
@@ -196,8 +237,10 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
     sigma = step / (rough_mu(config) * math.sqrt(share * (1.0 - CHOICE_SHARE)))  # of one table alone
     pairs = columns * (columns - 1) // 2
     tables = min(TABLES_PER_COLUMN[0] * columns, pairs)
-    level = TYPICAL_CELLS * sigma * math.sqrt(tables) / decided.rows
     is_classed = decided.label is not None and any(f.is_levels for f in decided.features)
+    # Beside histograms by class few tables pay off, so their size is looked at: three typical columns.
+    typical = min(TYPICAL_CELLS, median(_coded(decided)) ** 3) if is_classed else TYPICAL_CELLS
+    level = typical * sigma * math.sqrt(tables) / decided.rows
     most = DROWNED if _is_coded(decided) else DROWNED_SCORES[2 * tables >= pairs]
     most = DROWNED_CLASSED if is_classed else most
     if asked is None and (level > most or columns > MOST_CHOSEN):
@@ -206,7 +249,7 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
     more = TABLES_PER_COLUMN[1] * columns
     loud = sigma * math.sqrt(more)
     is_paired = _is_coded(decided) and not is_classed  # the Gram holds all pair tables of codes
-    if TYPICAL_CELLS * loud <= (MANY_PAIRED if is_paired else MANY) * decided.rows:
+    if typical * loud <= (MANY_PAIRED if is_paired else MANY) * decided.rows:
         tables = max(tables, min(more, _measurable(decided, parts, loud)))
     first = tuple(part * (1.0 - share) for part in decided.shares)
     return replace(

@@ -16,7 +16,8 @@ from adumbra.schema.schema import Column, Kind, Schema
 
 BIN_PARTS = 8  # bins of a number beside categories
 NUMBERS, NUMBER_CELLS, FINER_CELLS = "numbers", "number_cells", "finer_cells"  # facts of the card
-RULES, READING = "reading_rules", 6  # how laws are read from histograms: rows are centred by them
+PAIRS = "pairs_by_class"  # another one, where it is so
+RULES, READING = "reading_rules", 7  # how laws are read from histograms: rows are centred by them
 BINS, SCORES = "bins", "scores"
 
 
@@ -77,6 +78,7 @@ class Design:
     is_refined: bool = False  # whether values of drawn rows are moved to show the Gram's pair tables
     chosen: Chosen | None = None  # tables that are chosen and measured, where that pays off
     steps: int = 0  # finer cells of whole numbers for each doubling of the value, if any
+    pairs_by_class: bool = False  # whether columns of two levels are measured like categories
 
     # Follows from the fields above, held once: a table may have thousands of features.
     # Those with a histogram: whether a number is missing is the last cell of its own
@@ -104,7 +106,8 @@ class Design:
 
     def facts(self) -> dict[str, object]:
         """What the card says so that its reader finds the cells of every histogram."""
-        more = {FINER_CELLS: self.steps} if self.steps else {}
+        more: dict[str, object] = {FINER_CELLS: self.steps} if self.steps else {}
+        more |= {PAIRS: True} if self.pairs_by_class else {}
         numbers = BINS if self.is_binned else SCORES
         return {NUMBERS: numbers, NUMBER_CELLS: self.parts, RULES: READING} | more
 
@@ -139,12 +142,19 @@ def label_of(schema: Schema) -> tuple[int | None, int]:
     return index, int(levels)
 
 
-def features_of(
-    schema: Schema, label: int | None, *, is_binned: bool, parts: int, steps: int = 0
+def features_of(  # noqa: PLR0913 - a schema, and how it is counted
+    schema: Schema,
+    label: int | None,
+    *,
+    is_binned: bool,
+    parts: int,
+    steps: int = 0,
+    pairs_by_class: bool = False,
 ) -> tuple[Feature, ...]:
     """What is measured of each column; `parts` are the equal cells of a number.
 
     `steps` are the finer cells of a whole number, for each doubling of its value; 0: there are none.
+    Columns of two levels are measured like numbers, or (`pairs_by_class`) like categories.
     """
     if schema.items is not None:
         ids = schema.items.ids
@@ -155,6 +165,8 @@ def features_of(
         )
     own = [(index, column) for index, column in enumerate(schema.columns) if index != label]
     columns = tuple(_feature(column, index, parts, is_binned) for index, column in own)
+    if pairs_by_class:
+        columns = tuple(replace(f, is_levels=f.is_levels or f.cells == 2) for f in columns)
     columns = tuple(replace(f, finer=finer_edges(f, steps)) for f in columns) if steps else columns
     return columns + tuple(_flag(column, index) for index, column in own if column.keeps_null)
 

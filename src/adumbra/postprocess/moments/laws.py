@@ -79,7 +79,7 @@ def read_marginals(design: Design, own: Noisy, pooled: Noisy, rows: int | None) 
     counted = zip(design.columns, histograms, strict=False)
     measured = [(f, h.reshape(-1, f.counted)) for f, h in counted]
     cleaned = iter(_read_numbers(measured, total, sigma))
-    shared = shared_shapes(measured, noise.pooled)
+    shared = shared_shapes(measured, noise.pooled) | _read_pairs(measured, total, noise.pooled)
     for place, (feature, histogram) in enumerate(measured):
         present = _present(feature, histogram, total)
         if feature.missing is not None:
@@ -127,6 +127,15 @@ def _read_numbers(
         [_present(f, h, total) for f, h in own],
         sigma,
     )
+
+
+def _read_pairs(measured: list[tuple[Feature, Array]], total: float, sigma: float) -> dict[int, Array]:
+    """Counts over all classes of pairs of levels by class that have enough columns like them."""
+    places = [p for p, (f, _) in enumerate(measured) if f.is_levels and f.cells == 2]
+    counts = [measured[p][1].sum(axis=0)[:2] for p in places]
+    totals = [_present(*measured[p], total) for p in places]
+    found = read_alike(counts, [None] * len(places), totals, sigma)
+    return {p: own for p, own in zip(places, found, strict=True) if own is not None}
 
 
 def _absent(feature: Feature, histogram: Array, total: float) -> float:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from adumbra.errors import InvalidInput, require
 from adumbra.numerics import Array, Ints
-from adumbra.postprocess.decode import BLOCK_ROWS, block_sizes, column_array, keep_orders
+from adumbra.postprocess.decode import block_sizes, column_array, keep_orders
 from adumbra.postprocess.latent import Decoded, sample
 from adumbra.postprocess.marginals import cell_limits, cell_means, fill
 from adumbra.postprocess.moments.design import Feature
@@ -24,6 +24,7 @@ from adumbra.postprocess.moments.tables import codes_of, ranked_cells
 from adumbra.postprocess.rules import Finished, finish, matching
 from adumbra.schema.conditions import compile_condition, read_conditions
 
+LEAST_DRAWN = 512  # rows; fewer are picked from so many
 _SWEEPS = 3  # over drawn rows, where tables of three columns were measured
 
 
@@ -36,11 +37,11 @@ def finished_blocks(model: MomentsModel, rows: int, seed: int) -> Iterator[Finis
     """The same block by block, and how far rules moved what was drawn.
 
     The rows of a block are balanced: together they show the model's margins, whatever the seed. A few
-    rows are picked from as many as can.
+    rows are picked from as many as can: alone they would never show what is rare.
     """
     for number, size in enumerate(block_sizes(rows, model.latent.width)):
         rng = np.random.default_rng([seed, 2, number])
-        drawn = _table(model, max(size, BLOCK_ROWS), rng).slice(0, size)
+        drawn = _table(model, max(size, LEAST_DRAWN), rng).slice(0, size)
         yield finish(model.schema, drawn, seed, number)
 
 
