@@ -26,6 +26,7 @@ COVER = (  # few recordings that take all that are taken by any; `make audit` re
     *("moments/null/replace-one", "moments/pure/tables/add-remove", "kind moments-items/replace-one"),
     *("kind moments-items/replace-person", "kind moments-tables-pure/add-remove"),
     *("kind moments-finer/add-remove", "kind moments-finer-pure/add-remove"),
+    "kind moments-pairs/add-remove",
     *("kind moments-tables/add-remove", "kind moments-tables/replace-one/no label"),
     "kind moments-tables/replace-one/scores",
     "kind moments-tables/replace-one/no tables",

@@ -156,6 +156,39 @@ def test_finer_histograms_at_the_price_of_none_are_caught(monkeypatch):
     assert shares_of_paid(schema, CONFIGS[2], finer_pairs(schema))["marginals"] > 1.0
 
 
+@pytest.fixture
+def always_heard(monkeypatch):
+    """So few rows have pairs that are noise: the rule would count columns of two levels over all classes."""
+    monkeypatch.setattr(rules, "CLASSED_EDGE", np.inf)
+
+
+@pytest.mark.usefixtures("always_heard")
+@pytest.mark.parametrize("config", CONFIGS[1:], ids=["pure", "bins"])
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("make", [mixed_schema, keeping_schema])
+def test_columns_of_two_levels_by_class_stay_within_their_price(config, neighbours, make):
+    schema, config = make(neighbours), replace(config, numbers="bins")
+    assert design(config, schema).pairs_by_class
+    worst = shares_of_paid(schema, config, mixed_pairs(schema))
+    assert set(worst) == {*ORDER}
+    assert max(worst.values()) <= 1.0 + 1e-12
+    assert min(worst[name] for name in ("marginals", "one_way")) >= 0.9
+
+
+@pytest.mark.usefixtures("always_heard")
+def test_columns_of_two_levels_at_the_price_of_none_are_caught(monkeypatch):
+    right = Histograms.sensitivity
+
+    def without_pairs(self, neighbours):
+        kept = tuple(cells for place, cells in enumerate(self.cells) if place != 2)  # smokers by class
+        return right(Histograms(cells=kept) if len(self.cells) == 6 else self, neighbours)
+
+    monkeypatch.setattr(Histograms, "sensitivity", without_pairs)
+    schema = mixed_schema(REPLACE)
+    assert design(CONFIGS[2], schema).cells[2] == 4
+    assert shares_of_paid(schema, CONFIGS[2], mixed_pairs(schema))["marginals"] > 1.0
+
+
 CASES = [
     (mixed_schema, mixed_pairs),
     (keeping_schema, mixed_pairs),

@@ -152,6 +152,7 @@ def kinds() -> list[Kind]:
         name = f"topk-truths/{relation}"
         made.append(Kind(name=name, method="top-k", schema=_truths(schema), options=few, delta=0.0))
     made += _finer(_table(Neighbours.ADD_REMOVE))
+    made += _paired(_table(Neighbours.ADD_REMOVE))
     persons = [_of_persons(kind) for kind in made if kind.name.startswith(OF_PERSONS)]
     return [*made, *persons, *(_scaled(kind) for kind in persons if kind.name.startswith(SCALED))]
 
@@ -165,6 +166,15 @@ def _finer(schema: Schema) -> list[Kind]:
         name="moments-finer/add-remove", method="moments", schema=keeping_null(wide), options=many
     )
     return [kept, replace(kept, name="moments-finer-pure/add-remove", schema=wide, delta=0.0)]
+
+
+def _paired(schema: Schema) -> list[Kind]:
+    """Releases that count a column of two levels by class; where n is public, few rows have none."""
+    columns = (replace(c, upper=1.0) if c.name == "b" else c for c in schema.columns)
+    two = replace(schema, columns=tuple(columns))
+    many: dict[str, object] = {"synthetic_rows": 5, "expected_rows": 10**6}
+    kept = Kind(name="moments-pairs/add-remove", method="moments", schema=two, options=many)
+    return [kept, replace(kept, name="moments-pairs-pure/add-remove", delta=0.0)]
 
 
 def _projected(part: str, schema: Schema, options: Mapping[str, object]) -> list[Kind]:
