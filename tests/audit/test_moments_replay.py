@@ -158,7 +158,7 @@ def test_finer_histograms_at_the_price_of_none_are_caught(monkeypatch):
 
 @pytest.fixture
 def always_heard(monkeypatch):
-    """So few rows have pairs that are noise: the rule would count columns of two levels over all classes."""
+    """So few rows have pairs that are noise: the rule would leave columns of two levels as they are."""
     monkeypatch.setattr(rules, "CLASSED_EDGE", np.inf)
 
 
