@@ -39,7 +39,7 @@ def read_histograms(*releases: Release) -> HistogramAnswers:
     same = [part.layout for part in parts]
     require(
         all(layout == same[0] for layout in same),
-        "combine: the releases count numbers in different cells; ask each of them",
+        "combine: the releases count columns in different cells; ask each of them",
     )
     counts, sigma = _averaged([(part.counts, part.sigma) for part in parts])
     tables = split(counts, columns, label, classes)

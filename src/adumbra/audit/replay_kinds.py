@@ -33,11 +33,14 @@ ITEMS = 9
 OF_PERSONS = (
     "ron-gauss/", "ron-gauss-mixture/", "pca-sample/", "lda/", "answers/", "bounds/", "bounds-pure/",
     "moments/", "moments-pure/",
-    "moments-items/", "moments-tables/", "topk-frefirst/", "topk-em/", "topk-svt/", "topk-joint/",
-    "topk-tps-refine/", "topk-gumbel-gaussian/",
+    "moments-items/", "moments-tables/", "moments-pairs/", "topk-frefirst/", "topk-em/", "topk-svt/",
+    "topk-joint/", "topk-tps-refine/", "topk-gumbel-gaussian/",
 )  # fmt: skip
 # ... and where all their rows count, at a part of their weight.
-SCALED = ("ron-gauss/", "lda/", "answers/", "bounds/", "moments/", "moments-items/", "moments-tables/")
+SCALED = (
+    "ron-gauss/", "lda/", "answers/", "bounds/", "moments/", "moments-items/", "moments-tables/",
+    "moments-pairs/",
+)  # fmt: skip
 # A cell that no careful schema expects; each must become the value that the schema declares for missing.
 # Most are as a writer of CSV leaves them: quotes around delimiters, quotes and LF, but not around CR.
 HOSTILE_CELLS: tuple[bytes, ...] = (
@@ -169,12 +172,19 @@ def _finer(schema: Schema) -> list[Kind]:
 
 
 def _paired(schema: Schema) -> list[Kind]:
-    """Releases that count a column of two levels by class; where n is public, few rows have none."""
+    """Releases that count a column of two levels by class: of few rows, at a large epsilon alone."""
     columns = (replace(c, upper=1.0) if c.name == "b" else c for c in schema.columns)
     two = replace(schema, columns=tuple(columns))
     many: dict[str, object] = {"synthetic_rows": 5, "expected_rows": 10**6}
     kept = Kind(name="moments-pairs/add-remove", method="moments", schema=two, options=many)
-    return [kept, replace(kept, name="moments-pairs-pure/add-remove", delta=0.0)]
+    public: dict[str, object] = {"synthetic_rows": 5, "numbers": "bins", "epsilon": 500.0}
+    relation = Neighbours.REPLACE_ONE
+    fixed = replace(two, neighbours=relation)
+    return [
+        kept,
+        replace(kept, name="moments-pairs-pure/add-remove", delta=0.0),
+        replace(kept, name=f"moments-pairs/{relation}", schema=fixed, options=public),
+    ]
 
 
 def _projected(part: str, schema: Schema, options: Mapping[str, object]) -> list[Kind]:

@@ -24,6 +24,7 @@ from adumbra.postprocess.moments.design import (
     Feature,
     features_of,
     label_of,
+    with_pairs_by_class,
 )
 from adumbra.privacy.conversion import mu_of
 from adumbra.privacy.guarantee import BUDGET_RANGE
@@ -37,14 +38,14 @@ MOST_SCORE_CELLS = 32  # numbers have this many (more would not stay in the proc
 QUIET_CELL = 0.05  # ... if the noise of a cell stays below this part of its expected rows
 MOST_BINNED = 16  # numbers are cut into bins beside categories, if at most this many, and the noise of
 BINNED_NOISE = (1.0, 8.0)  # a pair's cell is below so many expected counts: fewer categories, or as many
-LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.65, 0.35, 0.4  # of histograms: categories, or numbers
+LABELLED_SHARE, PLAIN_SHARE, NUMBER_SHARE = 0.7, 0.35, 0.4  # of histograms: categories, or numbers
 FEW_NUMBERS = ((8, 0.75), (32, 0.6))  # the same for at most so many numbers: few can share a shape;
 FEW_CLASSES = 16  # of more classes less, as the Gram tells of each of them
 NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns, ...
 DROWNED_SHARE = 0.3  # ... and for any number of them where pairs are noise
 NOISY_SHARES = (0.7, 0.8)  # the same beside categories: without and with a class
-POOLED_SHARES = (0.35, 0.65)  # of these, over all classes, at least, and more of many classes, ...
-POOLED_KNOWN = (0.5, 0.75)  # ... so that this part is known of their sums; the second: pairs are noise
+POOLED_SHARES = (0.45, 0.5, 0.65)  # of these, over all classes, at least, and more of many classes, ...
+POOLED_KNOWN = (0.5, 0.5, 0.75)  # ... so that this part is known of their sums; pairs loud, or noise
 RADIUS_SHARE = 0.02
 COARSE_CELLS = 16  # of a number that is cut into bins, instead of FINE_CELLS, ...
 LOUD_CELLS = 0.05  # ... where noise alone would make these wrong by more than this (total variation) ...
@@ -59,9 +60,9 @@ NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the tr
 PAIR_EDGES = (0.005, 0.001)  # the same for pairs of levels alone, whose rows are moved to show the Gram
 MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved ...
 REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of its trace, ...
-CLASSED_EDGE = (
-    0.07  # ... or this one, where every column is counted by class, which costs the Gram least
-)
+CLASSED_EDGES = (0.18, 0.07)  # ... or these, where every column is counted by class: few columns ...
+FEW_COLUMNS = 32  # ... (at most so many), or more, whose pairs together have more noise
+LOUD_EDGE = 0.05  # of these, the part of the trace from which on histograms get what noisy ones get
 MATRICES = 6  # copies of a block of the Gram: covariance, eigenvectors, their work space
 KEPT_MATRICES = 2  # of every block: covariance and its root
 SOLVED = 4  # multiplications of a block of the model, for each of its width cubed
@@ -127,15 +128,15 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     by_class = _with_pairs_by_class(decided)
     if relative_edge(config, by_class, by_class.widest) <= _most_edge(by_class):
         decided = by_class
-    most_edge = _most_edge(decided)
     edge = relative_edge(config, decided, decided.widest)
-    if edge > most_edge and config.marginal_share is None:  # pairs are noise: one-way laws get more
+    is_quiet, is_loud = edge <= _most_edge(decided), edge > LOUD_EDGE and _is_by_class(decided)
+    if config.marginal_share is None and (is_loud or not is_quiet):  # one-way laws get more
         share = _histogram_share(
             config, features, (count, classes), most=NOISY_SHARES[label is not None], least=DROWNED_SHARE
         )
-        decided = replace(decided, shares=_shares(share, pooled[1], is_pooled=is_pooled))
+        part = pooled[1 if is_quiet else 2]
+        decided = replace(decided, shares=_shares(share, part, is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest)
-    is_quiet = edge <= most_edge
     decided = replace(decided, is_refined=is_quiet and _is_coded(decided))
     decided = _with_chosen(config, schema, decided, is_quiet=is_quiet)
     is_paired = decided.is_refined and not any(f.is_levels for f in features)
@@ -149,25 +150,32 @@ def _with_pairs_by_class(decided: Design) -> Design:
     """The design with columns of two levels counted by class, if others are more; or the same.
 
     That costs them noise over all classes. But where no column is left that learns its classes from the
-    Gram, its noise falls by a third.
+    Gram, its noise falls by a third. Columns of one level count for nothing.
     """
-    pairs = sum(feature.cells == 2 for feature in decided.columns)
-    is_scored = any(f.cells > 2 and not f.is_levels for f in decided.columns)
-    if decided.label is None or is_scored or not 0 < 2 * pairs < len(decided.columns):
+    varied = _varied(decided.columns)
+    pairs = sum(f.cells == 2 for f in varied)
+    is_scored = any(f.cells > 2 and not f.is_levels for f in varied)
+    if not decided.is_pooled or is_scored or not 0 < 2 * pairs < len(varied):
         return decided
-    features = tuple(replace(f, is_levels=f.is_levels or not f.is_flag) for f in decided.features)
-    return replace(
-        decided,
-        features=features,
-        label_units=round(_class_weight(features) * 2**ROW_BITS),
-        pairs_by_class=True,
-    )
+    features = with_pairs_by_class(decided.features)
+    units = round(_class_weight(features) * 2**ROW_BITS)
+    return replace(decided, features=features, label_units=units, pairs_by_class=True)
+
+
+def _varied(features: tuple[Feature, ...]) -> list[Feature]:
+    """Columns that can differ between rows."""
+    return [feature for feature in features if feature.cells > 1]
 
 
 def _most_edge(decided: Design) -> float:
     """The noise edge, as a part of the trace, beyond which pairs are noise."""
-    is_by_class = decided.is_pooled and all(f.is_levels for f in decided.features)
-    return CLASSED_EDGE if is_by_class else REFINED_EDGE
+    few = len(decided.columns) <= FEW_COLUMNS
+    return CLASSED_EDGES[not few] if _is_by_class(decided) else REFINED_EDGE
+
+
+def _is_by_class(decided: Design) -> bool:
+    """Whether every column is counted by class."""
+    return decided.is_pooled and all(f.is_levels for f in _varied(decided.features))
 
 
 def _class_weight(features: tuple[Feature, ...]) -> float:
@@ -176,9 +184,10 @@ def _class_weight(features: tuple[Feature, ...]) -> float:
     Categories learn their classes from the histograms; numbers learn them from the Gram, and so does
     what says whether a number is missing.
     """
-    if all(f.is_levels for f in features):
+    varied = _varied(features)
+    if all(f.is_levels for f in varied):
         return CONSTANT_WEIGHT
-    return FLAG_WEIGHT if all(f.is_levels or f.is_flag for f in features) else NUMBER_WEIGHT
+    return FLAG_WEIGHT if all(f.is_levels or f.is_flag for f in varied) else NUMBER_WEIGHT
 
 
 def _shares(histograms: float, part: float, *, is_pooled: bool) -> tuple[float, ...]:
@@ -195,7 +204,7 @@ def _shares(histograms: float, part: float, *, is_pooled: bool) -> tuple[float, 
 
 
 def _pooled_parts(classes: int) -> list[float]:
-    """The part of histograms that is for those over all classes; the second where pairs are noise.
+    """The part of histograms that is for those over all classes: pairs are heard, are loud, are noise.
 
     Counts by class tell of these sums too, the less the more classes they are added over.
     """

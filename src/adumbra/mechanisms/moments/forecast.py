@@ -20,7 +20,7 @@ from adumbra.mechanisms.moments.design import BLOCK_WIDTH, TYPICAL_CELLS
 from adumbra.mechanisms.sizes import ROWS_GUESS
 from adumbra.numerics import figure_upper
 from adumbra.postprocess.marginals import COMMON_COLUMNS
-from adumbra.postprocess.moments.design import Design
+from adumbra.postprocess.moments.design import Design, Feature
 from adumbra.schema.schema import Schema
 from adumbra.statistics.moments import BlockGram
 
@@ -74,10 +74,10 @@ def forecast(
     """The error of each one-way marginal and the directions that survive; from public numbers."""
     sigma, edge = noise.histogram, noise.edge
     single = one_way_errors(decided, noise)
-    kinds = Counter(f.cells for f in decided.columns if not f.is_levels)
+    kinds = Counter(f.cells for f in decided.columns if _is_read_together(f))
     alike = [
         error / math.sqrt(kinds[f.cells])
-        if not f.is_levels and f.cells >= 2 and kinds[f.cells] >= COMMON_COLUMNS
+        if _is_read_together(f) and kinds[f.cells] >= COMMON_COLUMNS
         else error
         for f, error in zip(decided.columns, single, strict=True)
     ]
@@ -108,6 +108,11 @@ def forecast(
             *_rule_notes(schema),
         ),
     )
+
+
+def _is_read_together(feature: Feature) -> bool:
+    """Whether a column is read with others of as many cells: numbers, and columns of two levels."""
+    return feature.cells >= 2 and (not feature.is_levels or feature.cells == 2)
 
 
 def left(error: float) -> float:

@@ -1,8 +1,8 @@
 """The public shape of a moments release: what is measured of each column, and where rows are centred.
 
 Both sides of the noise use these values: the statistics that are summed, and the model that is built.
-The two choices of a histogram (`is_binned`, `parts`) are facts of the card: the rules that choose may
-change, old cards stay readable.
+The choices of histograms (`is_binned`, `parts`, `steps`, `pairs_by_class`) are facts of the card: the
+rules that choose may change, old cards stay readable.
 """
 
 import math
@@ -165,10 +165,14 @@ def features_of(  # noqa: PLR0913 - a schema, and how it is counted
         )
     own = [(index, column) for index, column in enumerate(schema.columns) if index != label]
     columns = tuple(_feature(column, index, parts, is_binned) for index, column in own)
-    if pairs_by_class:
-        columns = tuple(replace(f, is_levels=f.is_levels or f.cells == 2) for f in columns)
+    columns = with_pairs_by_class(columns) if pairs_by_class else columns
     columns = tuple(replace(f, finer=finer_edges(f, steps)) for f in columns) if steps else columns
     return columns + tuple(_flag(column, index) for index, column in own if column.keeps_null)
+
+
+def with_pairs_by_class(features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+    """The same with columns of two levels measured like categories, but for missing flags."""
+    return tuple(replace(f, is_levels=f.is_levels or (f.cells == 2 and not f.is_flag)) for f in features)
 
 
 def _flag(column: Column, index: int) -> Feature:

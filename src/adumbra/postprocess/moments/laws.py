@@ -172,7 +172,7 @@ def _total(*released: Noisy) -> float:
 class CellNoise:
     """Standard deviations of a cell, once both kinds of histograms are taken together."""
 
-    single: float  # of a number, a pair of levels or a class
+    single: float  # of what is not counted by class, and of a class
     own: float  # of a category in one class ...
     pooled: float  # ... and over all classes
     weights: tuple[float, float]  # of the second histogram of a category, and of other columns

@@ -202,8 +202,10 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     variances = np.concatenate([variances_of(b, marginals.class_shares) for b in blocks])
     observed = gram.class_sums / sizes[:, None]
     overall = marginals.class_shares @ observed
-    if design.label is None or not is_number.any():  # rows are centred: what noise explains is none
-        overall *= _kept(overall, gram.class_sigma * math.sqrt(len(sizes)) / marginals.rows)
+    # Rows are centred, so what noise explains of their mean is none. Numbers with a class keep theirs.
+    centred = slice(None) if design.label is None else ~is_number
+    noise = gram.class_sigma * math.sqrt(len(sizes)) / marginals.rows
+    overall[centred] *= _kept(overall[centred], noise)
     means = np.zeros_like(observed)
     for block in blocks:
         if block.is_levels:

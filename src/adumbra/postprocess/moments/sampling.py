@@ -36,8 +36,8 @@ def synthesize(model: MomentsModel, rows: int, seed: int) -> pa.Table:
 def finished_blocks(model: MomentsModel, rows: int, seed: int) -> Iterator[Finished]:
     """The same block by block, and how far rules moved what was drawn.
 
-    The rows of a block are balanced: together they show the model's margins, whatever the seed. A few
-    rows are picked from as many as can: alone they would never show what is rare.
+    The rows of a block are balanced: together they show the model's margins, whatever the seed. Fewer
+    than LEAST_DRAWN are picked from so many: alone they would never show what is rare.
     """
     for number, size in enumerate(block_sizes(rows, model.latent.width)):
         rng = np.random.default_rng([seed, 2, number])

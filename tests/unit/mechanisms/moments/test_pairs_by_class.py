@@ -10,7 +10,15 @@ from adumbra.mechanisms.moments import release as moments
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
-from adumbra.postprocess.moments.design import PAIRS
+from adumbra.postprocess.moments.design import (
+    BINS,
+    FINER_CELLS,
+    NUMBER_CELLS,
+    NUMBERS,
+    PAIRS,
+    features_of,
+    label_of,
+)
 from adumbra.postprocess.moments.laws import Noisy, read_marginals
 from adumbra.postprocess.moments.model import Found, build_model
 from adumbra.relations import Neighbours, Unit
@@ -64,6 +72,73 @@ def test_the_class_weighs_little_beside_what_says_that_a_number_is_missing():
     assert found.label_weight == pytest.approx(0.3, abs=1e-4)
     scored = design(replace(config, numbers="scores"), pairs_beside(3, 6, rows=20_000, numbers=(AGE,)))
     assert scored.label_weight == pytest.approx(0.7071, abs=1e-4)
+
+
+CONSTANT = Column(name="one", kind=Kind.CATEGORY, categories=("z",))
+NARROW = Column(name="narrow", kind=Kind.INTEGER, lower=2**53 - 2, upper=2**53 - 1)  # one cell
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (),
+        (CONSTANT,),
+        (NARROW,),
+        (AGE, CONSTANT),
+        (replace(AGE, upper=1), replace(AGE, missing="null", name="b")),
+    ],
+)
+@pytest.mark.parametrize("how", ["bins", "scores", "auto"])
+def test_readers_find_the_cells_that_were_counted(numbers, how):
+    for pairs in range(5):
+        schema = pairs_beside(pairs, 4, rows=20_000, numbers=numbers)
+        how_many = any(column.is_numeric for column in numbers)
+        config = MomentsConfig(epsilon=1.0, **({"numbers": how} if how_many else {}))
+        found = design(config, schema)
+        facts, (label, _) = found.facts(), label_of(schema)
+        read = features_of(
+            schema,
+            label,
+            is_binned=facts[NUMBERS] == BINS,
+            parts=facts[NUMBER_CELLS],
+            steps=facts.get(FINER_CELLS, 0),
+            pairs_by_class=facts.get(PAIRS, False),
+        )
+        assert [(f.name, f.cells, f.is_levels) for f in read] == [
+            (f.name, f.cells, f.is_levels) for f in found.features
+        ]
+
+
+def test_columns_of_one_level_decide_nothing():
+    config = MomentsConfig(epsilon=1.0)
+    bare, more = (
+        design(config, pairs_beside(2, 4, rows=20_000, numbers=numbers)) for numbers in ((), (CONSTANT,))
+    )
+    assert bare.pairs_by_class
+    assert more.pairs_by_class
+    assert more.label_weight == bare.label_weight
+    alone = pairs_beside(1, 1, rows=20_000, numbers=(CONSTANT, replace(CONSTANT, name="two")))
+    assert not design(config, alone).pairs_by_class
+
+
+def test_histograms_get_more_the_louder_pairs_are():
+    config = MomentsConfig(epsilon=1.0, table_share=0.0)
+    found = [design(config, pairs_beside(3, 8, rows=n)) for n in (100_000, 1_000, 300)]
+    shares = [one.shares[0] + one.shares[3] for one in found]
+    assert shares == pytest.approx([0.7, 0.8, 0.8])
+    pooled = [one.shares[3] / whole for one, whole in zip(found, shares, strict=True)]
+    assert pooled == pytest.approx([0.45, 0.5, 0.65])
+    assert [one.is_refined for one in found] == [True, True, False]
+    asked = replace(config, marginal_share=0.5)
+    assert [design(asked, pairs_beside(3, 8, rows=n)).shares[2] for n in (1_000, 300)] == [0.48, 0.48]
+
+
+def test_columns_of_two_levels_that_are_read_together_are_forecast_so():
+    plan = settle(MomentsConfig(epsilon=1.0), pairs_beside(12, 15, rows=20_000)).plan
+    name = "one_way_total_variation_mean"
+    assert plan.expected[f"{name}_if_columns_are_alike"] < plan.expected[name]
+    few = settle(MomentsConfig(epsilon=1.0), pairs_beside(4, 15, rows=20_000)).plan
+    assert f"{name}_if_columns_are_alike" not in few.expected
 
 
 @pytest.mark.parametrize("seed", range(3))
