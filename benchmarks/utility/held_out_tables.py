@@ -24,7 +24,7 @@ SEEN = (
     "keel-titanic", "keel-segment", "keel-splice", "keel-chess", "keel-spambase", "keel-banana",
     "keel-phoneme", "keel-texture", "keel-optdigits", "keel-mushroom", "keel-satimage",
     "keel-marketing", "keel-ring", "keel-penbased", "keel-magic", "keel-letter", "tafeng_lines",
-    "madelon", "keel-contraceptive", "keel-mammographic",
+    "madelon", "keel-contraceptive", "keel-mammographic", "psych-bfi",
 )  # fmt: skip
 SMALL = (
     "keel-pima", "keel-mammographic", "keel-vehicle", "keel-tic-tac-toe", "keel-vowel", "keel-german",

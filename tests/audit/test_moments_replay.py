@@ -159,7 +159,7 @@ def test_finer_histograms_at_the_price_of_none_are_caught(monkeypatch):
 @pytest.fixture
 def always_heard(monkeypatch):
     """So few rows have pairs that are noise: the rule would leave columns of two levels as they are."""
-    monkeypatch.setattr(rules, "CLASSED_EDGES", (np.inf, np.inf))
+    monkeypatch.setattr(rules, "CLASSED_EDGE", np.inf)
 
 
 @pytest.mark.usefixtures("always_heard")

@@ -44,8 +44,8 @@ FEW_CLASSES = 16  # of more classes less, as the Gram tells of each of them
 NARROW_SHARE = 0.25  # of histograms, at least, for numbers of few columns, ...
 DROWNED_SHARE = 0.3  # ... and for any number of them where pairs are noise
 NOISY_SHARES = (0.7, 0.8)  # the same beside categories: without and with a class
-POOLED_SHARES = (0.45, 0.5, 0.65)  # of these, over all classes, at least, and more of many classes, ...
-POOLED_KNOWN = (0.5, 0.5, 0.75)  # ... so that this part is known of their sums; pairs loud, or noise
+POOLED_SHARES = (0.45, 0.65)  # of these, over all classes, at least, and more of many classes, ...
+POOLED_KNOWN = (0.5, 0.75)  # ... so that this part is known of their sums; the second: pairs are loud
 RADIUS_SHARE = 0.02
 COARSE_CELLS = 16  # of a number that is cut into bins, instead of FINE_CELLS, ...
 LOUD_CELLS = 0.05  # ... where noise alone would make these wrong by more than this (total variation) ...
@@ -60,9 +60,8 @@ NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the tr
 PAIR_EDGES = (0.005, 0.001)  # the same for pairs of levels alone, whose rows are moved to show the Gram
 MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved ...
 REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of its trace, ...
-CLASSED_EDGES = (0.18, 0.07)  # ... or these, where every column is counted by class: few columns ...
-FEW_COLUMNS = 32  # ... (at most so many), or more, whose pairs together have more noise
-LOUD_EDGE = 0.05  # of these, the part of the trace from which on histograms get what noisy ones get
+CLASSED_EDGE = 0.18  # ... or this one, where every column is counted by class, if from here on ...
+LOUD_EDGE = 0.05  # ... histograms get what they get beside noise, and strengths are learnt together
 MATRICES = 6  # copies of a block of the Gram: covariance, eigenvectors, their work space
 KEPT_MATRICES = 2  # of every block: covariance and its root
 SOLVED = 4  # multiplications of a block of the model, for each of its width cubed
@@ -134,10 +133,10 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
         share = _histogram_share(
             config, features, (count, classes), most=NOISY_SHARES[label is not None], least=DROWNED_SHARE
         )
-        part = pooled[1 if is_quiet else 2]
-        decided = replace(decided, shares=_shares(share, part, is_pooled=is_pooled))
+        decided = replace(decided, shares=_shares(share, pooled[1], is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest)
-    decided = replace(decided, is_refined=is_quiet and _is_coded(decided))
+    is_refined = is_quiet and _is_coded(decided)
+    decided = replace(decided, is_refined=is_refined, is_loud=is_loud and is_refined)
     decided = _with_chosen(config, schema, decided, is_quiet=is_quiet)
     is_paired = decided.is_refined and not any(f.is_levels for f in features)
     edges = PAIR_EDGES if is_paired else NOISY_EDGES
@@ -169,8 +168,7 @@ def _varied(features: tuple[Feature, ...]) -> list[Feature]:
 
 def _most_edge(decided: Design) -> float:
     """The noise edge, as a part of the trace, beyond which pairs are noise."""
-    few = len(decided.columns) <= FEW_COLUMNS
-    return CLASSED_EDGES[not few] if _is_by_class(decided) else REFINED_EDGE
+    return CLASSED_EDGE if _is_by_class(decided) else REFINED_EDGE
 
 
 def _is_by_class(decided: Design) -> bool:
@@ -204,7 +202,7 @@ def _shares(histograms: float, part: float, *, is_pooled: bool) -> tuple[float, 
 
 
 def _pooled_parts(classes: int) -> list[float]:
-    """The part of histograms that is for those over all classes: pairs are heard, are loud, are noise.
+    """The part of histograms that is for those over all classes; the second where pairs are loud.
 
     Counts by class tell of these sums too, the less the more classes they are added over.
     """

@@ -8,7 +8,7 @@ likelier, their signal is a smooth one. All arguments are released numbers.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ _ANYWHERE = 2.0  # ... as if so many more were like those anywhere
 _FARTHEST_BELOW = -30.0  # standard deviations: a count so far below none is one that is empty
 _POINT = 1e-9  # of the range of a number: a narrower cell is one value
 _TINY = 1e-280
+_LEAST_PART = 1e-3  # of a table: a strength that is less likely is left out
 
 
 def evidence(difference: Array, expected: Array, noise: Array) -> Array:
@@ -52,6 +53,34 @@ def signal(difference: Array, expected: Array, noise: Array, likelihood: Array) 
     variance = np.maximum(noise, _FLOOR)
     prior = _STRENGTHS[strength] * _shape(expected, variance, _POWERS[power])
     return np.asarray(difference * prior / (prior + variance))
+
+
+def shared_signals(tables: Sequence[tuple[Array, Array, Array]], likelihoods: Array) -> list[Array]:
+    """Signals of many tables (difference, expected, noise), each a mean over powers and strengths.
+
+    How often each of them occurs among all tables is found by expectation and maximisation; no signal at
+    all is one of them. Where noise is loud, the likeliest strength of one table alone follows chance.
+    `likelihoods` has one line per table: its evidence, flat.
+    """
+    logs = np.pad(likelihoods, ((0, 0), (1, 0)))  # the first: no signal
+    likely = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights = np.full(logs.shape[1], 1.0 / logs.shape[1])
+    for _ in range(_ROUNDS):
+        parts = likely * weights
+        parts /= parts.sum(axis=1, keepdims=True)
+        weights = parts.sum(axis=0) + 1.0 / len(weights)  # as if one more table were like any
+        weights /= weights.sum()
+    parts = likely * weights
+    parts /= parts.sum(axis=1, keepdims=True)
+    found = []
+    for (difference, expected, noise), own in zip(tables, parts, strict=True):
+        variance, kept = np.maximum(noise, _FLOOR), np.zeros(noise.shape)
+        for place in np.flatnonzero(own[1:] > _LEAST_PART):
+            power, strength = divmod(int(place), len(_STRENGTHS))
+            prior = _STRENGTHS[strength] * _shape(expected, variance, _POWERS[power])
+            kept += own[1 + place] * prior / (prior + variance)
+        found.append(difference * kept)
+    return found
 
 
 def _shape(expected: Array, variance: Array, power: float) -> Array:

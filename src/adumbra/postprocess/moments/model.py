@@ -204,8 +204,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     overall = marginals.class_shares @ observed
     # Rows are centred, so what noise explains of their mean is none. Numbers with a class keep theirs.
     centred = slice(None) if design.label is None else ~is_number
-    noise = gram.class_sigma * math.sqrt(len(sizes)) / marginals.rows
-    overall[centred] *= _kept(overall[centred], noise)
+    overall[centred] *= _kept(overall[centred], gram.class_sigma * len(sizes) ** 0.5 / marginals.rows)
     means = np.zeros_like(observed)
     for block in blocks:
         if block.is_levels:
@@ -309,7 +308,9 @@ def _goal(
     shown = measure(codes, codes_of(codes.codes, drawn, model.blocks), gram.radius)
     count = marginals.rows
     released = Released(count, gram.blocks[0] / count, gram.sigma / count)
-    coarse = Goal(codes.codes, codes.codes, wanted_tables(codes, shown, released))
+    coarse = Goal(
+        codes.codes, codes.codes, wanted_tables(codes, shown, released, is_loud=found.design.is_loud)
+    )
     if found.fineness is None:
         return coarse
     fine = finer_codes(found.design, marginals, codes.codes, found.fineness)

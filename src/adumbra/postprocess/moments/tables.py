@@ -14,7 +14,7 @@ import numpy as np
 from adumbra.numerics import Array, Ints
 from adumbra.postprocess.latent import Block, Decoded
 from adumbra.postprocess.marginals import fill
-from adumbra.postprocess.moments.bayes import evidence, signal
+from adumbra.postprocess.moments.bayes import evidence, shared_signals, signal
 from adumbra.postprocess.moments.design import Centre, Design
 from adumbra.postprocess.moments.refine import one_hot
 
@@ -166,11 +166,12 @@ class Released:
     sigma: float
 
 
-def wanted_tables(codes: GramCodes, shown: Shown, released: Released) -> Array:
+def wanted_tables(codes: GramCodes, shown: Shown, released: Released, *, is_loud: bool = False) -> Array:
     """The tables of a model's rows with what the Gram has beyond them; one-way tables on the diagonal.
 
     Tables with the class stay as the model shows them: it knows them from histograms by class, and from
-    class sums that were shrunk along the covariance, which pair by pair would be noisier.
+    class sums that were shrunk along the covariance, which pair by pair would be noisier. Where
+    pairs are loud, how strong their signals are is learnt from all of them.
     """
     count, stretch = released.rows, shown.stretch
     lacking = codes.tables @ (released.gram - shown.gram) @ codes.tables.T * (stretch * count)
@@ -186,6 +187,13 @@ def wanted_tables(codes: GramCodes, shown: Shown, released: Released) -> Array:
         evidence(lacking[p], expected[p], z) * ((z.shape[0] - 1) * (z.shape[1] - 1) / z.size)
         for p, z in zip(parts, noises, strict=True)
     ]
+    if is_loud and parts:
+        tables = [(lacking[p], expected[p], z) for p, z in zip(parts, noises, strict=True)]
+        found = shared_signals(tables, np.stack([own.ravel() for own in likely]))
+        for (a, b), beyond in zip(parts, found, strict=True):
+            goal[a, b] += beyond
+            goal[b, a] = goal[a, b].T
+        return np.maximum(goal, 0.0) / count
     cells = sum((z.shape[0] - 1) * (z.shape[1] - 1) for z in noises)
     common = sum(likely) * (_COMMON / max(cells, 1))
     for (a, b), z, own in zip(parts, noises, likely, strict=True):

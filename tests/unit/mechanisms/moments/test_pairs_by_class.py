@@ -10,6 +10,7 @@ from adumbra.mechanisms.moments import release as moments
 from adumbra.mechanisms.moments.config import MomentsConfig
 from adumbra.mechanisms.moments.design import design
 from adumbra.mechanisms.moments.plan import settle
+from adumbra.postprocess.moments.bayes import evidence, shared_signals, signal
 from adumbra.postprocess.moments.design import (
     BINS,
     FINER_CELLS,
@@ -127,8 +128,9 @@ def test_histograms_get_more_the_louder_pairs_are():
     shares = [one.shares[0] + one.shares[3] for one in found]
     assert shares == pytest.approx([0.7, 0.8, 0.8])
     pooled = [one.shares[3] / whole for one, whole in zip(found, shares, strict=True)]
-    assert pooled == pytest.approx([0.45, 0.5, 0.65])
+    assert pooled == pytest.approx([0.45, 0.65, 0.65])
     assert [one.is_refined for one in found] == [True, True, False]
+    assert [one.is_loud for one in found] == [False, True, False]
     asked = replace(config, marginal_share=0.5)
     assert [design(asked, pairs_beside(3, 8, rows=n)).shares[2] for n in (1_000, 300)] == [0.48, 0.48]
 
@@ -187,3 +189,22 @@ def test_noise_of_class_sums_does_not_bend_categories():
         for one in (gram, replace(gram, class_sums=np.zeros_like(gram.class_sums)))
     )
     assert np.abs(given - none).max() < 0.05  # 0.2 if they were taken as they are
+
+
+def test_strengths_that_all_tables_share_do_not_follow_chance():
+    """Of 200 tables most have no signal; the likeliest strength of each alone takes noise for one."""
+    rng = np.random.default_rng(4)
+    expected, noise = np.full((5, 5), 50.0), np.full((5, 5), 100.0**2)
+    truths = [np.zeros((5, 5))] * 190 + [rng.normal(size=(5, 5)) * 400.0 for _ in range(10)]
+    seen = [truth + 100.0 * rng.normal(size=(5, 5)) for truth in truths]
+    tables = [(one, expected, noise) for one in seen]
+    logs = [evidence(*table) for table in tables]
+    together = shared_signals(tables, np.stack([one.ravel() for one in logs]))
+    alone = [signal(*table, one) for table, one in zip(tables, logs, strict=True)]
+
+    def rms(found, part):
+        return float(np.sqrt(np.mean([(f - t) ** 2 for f, t in zip(found, truths, strict=True)][part])))
+
+    quiet, loud = slice(0, 190), slice(190, 200)
+    assert rms(together, quiet) < 0.25 * rms(alone, quiet)
+    assert rms(together, loud) < 1.1 * rms(alone, loud) < 110.0
