@@ -259,3 +259,22 @@ def test_a_missing_code_never_stands_for_another_one(levels, cells):
     columns = [Column(name="code", kind=Kind.CATEGORY, categories=levels)]
     with pytest.raises(ValueError, match="'N' cannot stand for a missing code"):
         others.told(pa.table({"code": cells}), schema_of(columns, "code"))
+
+
+def test_the_page_says_in_short_what_all_tables_show():
+    def cell(value):
+        return (value, 0.01, 3)
+
+    cells = {
+        ("a", "moments", 1.0, "one-way TV"): cell(0.1),
+        ("a", "independent", 1.0, "one-way TV"): cell(0.2),
+        ("b", "moments", 1.0, "one-way TV"): cell(0.3),
+        ("b", "independent", 1.0, "one-way TV"): cell(0.2),
+        ("c", "moments", 1.0, "one-way TV"): cell(0.9),
+        ("a", "moments", 1.0, "LR AUC"): cell(0.7), ("a", "real", None, "LR AUC"): cell(0.9),
+        ("b", "moments", 1.0, "LR AUC"): cell(0.5), ("b", "real", None, "LR AUC"): cell(0.55),
+    }  # fmt: skip
+    lines = moments_page.in_short(cells, ["a", "b", "c"], [1.0]).splitlines()
+    assert "| 1.000 (1 of 2) |" in next(line for line in lines if "one-way" in line)
+    assert "| .500 (1) |" in next(line for line in lines if line.startswith("| LR AUC:"))
+    assert next(line for line in lines if "two-way" in line).endswith("|  |")
