@@ -31,6 +31,9 @@ LISTED: dict[str, tuple[str, ...]] = {
     "after the noise: bounds as text (tests/unit/mechanisms/bounds/test_bounds_release.py)": (
         "mechanisms.bounds.release:find: column.kind.is_time [yes]",
     ),
+    "a public rule about declared columns (tests/unit/mechanisms/moments/test_pairs_by_class.py)": (
+        "mechanisms.moments.design:_varied: feature.cells > 1 [no]",
+    ),
     "words of a plan; nothing is drawn": (
         "mechanisms.answers.plan:_words: columns > SHARP [yes]",
         "mechanisms.base:plan_of: schema.person is None [no]",

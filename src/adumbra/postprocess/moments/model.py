@@ -42,6 +42,7 @@ from adumbra.postprocess.moments.goal import (
 )
 from adumbra.postprocess.moments.laws import Marginals, class_shares, score_values, with_means
 from adumbra.postprocess.moments.refine import pair_tables
+from adumbra.postprocess.moments.stein import centred_mean
 from adumbra.postprocess.moments.tables import Released, codes_of, measure, read_codes, wanted_tables
 from adumbra.schema.schema import Schema
 
@@ -149,6 +150,11 @@ class GramNoise:
     count_sigma: float  # standard deviation of a class count
     radius: float  # rows were shortened to it
 
+    @property
+    def sum_sigma(self) -> float:
+        """The standard deviation of an entry of all classes' sums."""
+        return self.class_sigma * math.sqrt(len(self.class_sums))
+
 
 def grouped(law: Array, groups: Ints) -> Array:
     """The law of each class over groups of cells."""
@@ -202,9 +208,7 @@ def build_model(found: Found, gram: GramNoise, seed: int) -> MomentsModel:
     variances = np.concatenate([variances_of(b, marginals.class_shares) for b in blocks])
     observed = gram.class_sums / sizes[:, None]
     overall = marginals.class_shares @ observed
-    # Rows are centred, so what noise explains of their mean is none. Numbers with a class keep theirs.
-    centred = slice(None) if design.label is None else ~is_number
-    overall[centred] *= _kept(overall[centred], gram.class_sigma * len(sizes) ** 0.5 / marginals.rows)
+    overall = centred_mean(overall, gram.sum_sigma / marginals.rows, design.label is None or ~is_number)
     means = np.zeros_like(observed)
     for block in blocks:
         if block.is_levels:
@@ -380,12 +384,6 @@ def _with_counts(marginals: Marginals, gram: GramNoise) -> Marginals:
     both = (first * marginals.counts[-1] + second * gram.class_counts) / (first + second)
     shares = class_shares(both, (first + second) ** -0.5, marginals.rows)
     return replace(marginals, class_shares=shares)
-
-
-def _kept(mean: Array, sigma: float) -> float:
-    """The part of a mean that noise of sigma per entry does not explain (James and Stein)."""
-    square = float(mean @ mean)
-    return max(1.0 - len(mean) * sigma**2 / square, 0.0) if square > 0.0 else 0.0
 
 
 def _sizes(marginals: Marginals) -> Array:

@@ -10,6 +10,7 @@ from adumbra.postprocess.matrices import noise_edge
 from adumbra.postprocess.moments.design import Centre, Design, Feature
 from adumbra.postprocess.moments.laws import Marginals
 from adumbra.postprocess.moments.model import GramNoise
+from adumbra.postprocess.moments.stein import centred_mean
 from adumbra.postprocess.pictures import (
     Bars,
     Heat,
@@ -119,7 +120,11 @@ def correlations_of(  # noqa: PLR0913 - public decisions, and what was released
     if len(gram.blocks) != 1:
         return None, None
     names, owners = _encoded(design, schema, centre)
+    runs = zip(design.features, centre.groups, strict=True)
+    widths = [int(groups.max()) + 1 if feature.is_levels else 1 for feature, groups in runs]
+    is_level = np.repeat([feature.is_levels for feature in design.features], widths)
     mean = gram.class_sums.sum(axis=0) / marginals.rows
+    mean = centred_mean(mean, gram.sum_sigma / marginals.rows, design.label is None or is_level)
     covariance = gram.blocks[0] / marginals.rows - np.outer(mean, mean)
     deviation = gram.sigma / marginals.rows
     return (

@@ -64,3 +64,15 @@ def judged(read: Reading, table: Array, sigma: float, most: int = _MOST_PROBED) 
         probe = rng.choice((-1.0, 1.0), table.shape)  # signs: exact for a reading that is linear
         follows += float((probe * (read(table + step * probe) - found)).sum()) / (step * probes)
     return float(((table - found) ** 2).sum()) + 2.0 * sigma**2 * follows, found
+
+
+def kept_part(mean: Array, sigma: float) -> float:
+    """The part of a mean that noise of sigma per entry does not explain (James and Stein)."""
+    square = float(mean @ mean)
+    return max(1.0 - len(mean) * sigma**2 / square, 0.0) if square > 0.0 else 0.0
+
+
+def centred_mean(mean: Array, sigma: float, is_centred: Array | bool) -> Array:
+    """The noisy mean of rows that were centred: of such columns, what noise explains is none."""
+    chosen = np.broadcast_to(is_centred, mean.shape)
+    return np.where(chosen, mean * kept_part(mean[chosen], sigma), mean)

@@ -36,7 +36,7 @@ from adumbra.postprocess.matrices import (
     standing_out,
 )
 from adumbra.postprocess.moments import model as moments_model
-from adumbra.postprocess.moments.model import _kept
+from adumbra.postprocess.moments.stein import centred_mean, kept_part
 
 
 def wigner(width, sigma, rng):
@@ -383,10 +383,13 @@ def test_hardly_any_rows_are_fine(rows):
 
 def test_a_mean_that_noise_explains_is_none():
     rng = np.random.default_rng(3)
-    lost = [_kept(rng.normal(size=100), 1.0) for _ in range(50)]
+    lost = [kept_part(rng.normal(size=100), 1.0) for _ in range(50)]
     assert np.mean(lost) < 0.15  # it was 1: noise became a direction of the covariance
-    assert _kept(np.full(100, 10.0), 1.0) == pytest.approx(0.99)
-    assert _kept(np.zeros(3), 1.0) == 0.0
+    assert kept_part(np.full(100, 10.0), 1.0) == pytest.approx(0.99)
+    assert kept_part(np.zeros(3), 1.0) == 0.0
+    mean = np.array([0.1, -0.1, 7.0])
+    assert centred_mean(mean, 1.0, np.array([True, True, False])).tolist() == [0.0, 0.0, 7.0]
+    assert centred_mean(mean, 0.0, is_centred=True).tolist() == mean.tolist()
 
 
 def test_chance_is_no_difference_of_classes_where_directions_drown():
