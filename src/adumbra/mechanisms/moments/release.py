@@ -91,8 +91,8 @@ CODE_SIGMAS = 3.0  # standard deviations that a code of a measured table holds a
 WORDS = {
     "data": SYNTHETIC,
     "marginals": "Noisy histograms of all columns (of categories by class, and of columns of two "
-    "levels if the card has pairs_by_class), of whole numbers in finer cells by class (if it has finer_cells), "
-    "then of the classes.",
+    "levels if the card has pairs_by_class), of whole numbers in finer cells by class (if it has "
+    "finer_cells), then of the classes.",
     "one_way": "Noisy histograms of all columns over all classes, then of the classes.",
     "lengths": "Noisy counts of rows by their length, once they are centred and scaled.",
     "radius": "The length to which longer rows were shortened; chosen from the counts of lengths.",
