@@ -172,7 +172,7 @@ def _finer(schema: Schema) -> list[Kind]:
 
 
 def _paired(schema: Schema) -> list[Kind]:
-    """Releases that count a column of two levels by class: of few rows, at a large epsilon alone."""
+    """Releases that count a column of two levels by class: epsilon, or the guess of rows, is large."""
     columns = (replace(c, upper=1.0) if c.name == "b" else c for c in schema.columns)
     two = replace(schema, columns=tuple(columns))
     many: dict[str, object] = {"synthetic_rows": 5, "expected_rows": 10**6}

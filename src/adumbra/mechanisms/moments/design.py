@@ -60,8 +60,8 @@ NOISY_EDGES = (0.001, 0.0002)  # ... by a noise edge above these parts of the tr
 PAIR_EDGES = (0.005, 0.001)  # the same for pairs of levels alone, whose rows are moved to show the Gram
 MOST_REFINED = 2**17  # columns x codes, for each row, up to which values of drawn rows are moved ...
 REFINED_EDGE = 0.1  # ... if the noise edge of the Gram is at most this part of its trace, ...
-CLASSED_EDGE = 0.18  # ... or this one, where every column is counted by class, if from here on ...
-LOUD_EDGE = 0.05  # ... histograms get what they get beside noise, and strengths are learnt together
+CLASSED_EDGE = 0.18  # ... or this one, where every column is counted by class. There pairs are loud ...
+LOUD_EDGE = 0.05  # ... above this part: shares are those of noise, strengths are learnt from all pairs
 MATRICES = 6  # copies of a block of the Gram: covariance, eigenvectors, their work space
 KEPT_MATRICES = 2  # of every block: covariance and its root
 SOLVED = 4  # multiplications of a block of the model, for each of its width cubed
@@ -128,16 +128,16 @@ def design(config: MomentsConfig, schema: Schema) -> Design:
     if relative_edge(config, by_class, by_class.widest) <= _most_edge(by_class):
         decided = by_class
     edge = relative_edge(config, decided, decided.widest)
-    is_quiet, is_loud = edge <= _most_edge(decided), edge > LOUD_EDGE and _is_by_class(decided)
-    if config.marginal_share is None and (is_loud or not is_quiet):  # one-way laws get more
+    is_heard, is_loud = edge <= _most_edge(decided), edge > LOUD_EDGE and _is_by_class(decided)
+    if config.marginal_share is None and (is_loud or not is_heard):  # one-way laws get more
         share = _histogram_share(
             config, features, (count, classes), most=NOISY_SHARES[label is not None], least=DROWNED_SHARE
         )
         decided = replace(decided, shares=_shares(share, pooled[1], is_pooled=is_pooled))
         edge = relative_edge(config, decided, decided.widest)
-    is_refined = is_quiet and _is_coded(decided)
+    is_refined = is_heard and _is_coded(decided)
     decided = replace(decided, is_refined=is_refined, is_loud=is_loud and is_refined)
-    decided = _with_chosen(config, schema, decided, is_quiet=is_quiet)
+    decided = _with_chosen(config, schema, decided, is_heard=is_heard)
     is_paired = decided.is_refined and not any(f.is_levels for f in features)
     edges = PAIR_EDGES if is_paired else NOISY_EDGES
     is_plain = decided.is_refined and not is_paired and label is None
@@ -228,7 +228,7 @@ def _coded(decided: Design) -> list[int]:
     return [*cells, decided.classes] if decided.label is not None else cells
 
 
-def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_quiet: bool) -> Design:
+def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_heard: bool) -> Design:
     """The design with tables to be chosen and measured, where public numbers say that it pays off."""
     columns, codes = len(_coded(decided)), sum(_coded(decided))
     asked = config.table_share
@@ -237,7 +237,7 @@ def _with_chosen(config: MomentsConfig, schema: Schema, decided: Design, *, is_q
     require(not asked or is_fit, f"table_share={asked}: joint tables need {many}; leave it out")
     few = f"table_share={asked}: a joint table needs two columns, and there is one; leave it out"
     require(not asked or columns >= 2, few)
-    if asked == 0.0 or not is_fit or columns < 2 or (asked is None and not is_quiet):
+    if asked == 0.0 or not is_fit or columns < 2 or (asked is None and not is_heard):
         return decided
     share = asked or TABLE_SHARE
     step = math.sqrt(2.0) if Neighbours.REPLACE_ONE in schema.reach.steps else 1.0

@@ -76,7 +76,7 @@ class Design:
     quantile: float  # of row norms, where longer rows are shortened
     is_pooled: bool = False  # whether all columns are counted over all classes, too
     is_refined: bool = False  # whether values of drawn rows are moved to show the Gram's pair tables
-    is_loud: bool = False  # whether these are so noisy that how strong they are is learnt from all
+    is_loud: bool = False  # whether pairs are so noisy that strengths are learnt from all of them
     chosen: Chosen | None = None  # tables that are chosen and measured, where that pays off
     steps: int = 0  # finer cells of whole numbers for each doubling of the value, if any
     pairs_by_class: bool = False  # whether columns of two levels are measured like categories

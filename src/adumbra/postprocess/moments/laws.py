@@ -173,9 +173,9 @@ class CellNoise:
     """Standard deviations of a cell, once both kinds of histograms are taken together."""
 
     single: float  # of what is not counted by class, and of a class
-    own: float  # of a category in one class ...
+    own: float  # of what is, in one class ...
     pooled: float  # ... and over all classes
-    weights: tuple[float, float]  # of the second histogram of a category, and of other columns
+    weights: tuple[float, float]  # of the second histogram of what is counted by class, and of the rest
 
     @classmethod
     def of_both(cls, first: float, second: float, classes: int) -> "CellNoise":

@@ -119,12 +119,11 @@ def correlations_of(  # noqa: PLR0913 - public decisions, and what was released
     """Of the released second moments of centred rows; only where one block holds all columns."""
     if len(gram.blocks) != 1:
         return None, None
-    names, owners = _encoded(design, schema, centre)
-    runs = zip(design.features, centre.groups, strict=True)
-    widths = [int(groups.max()) + 1 if feature.is_levels else 1 for feature, groups in runs]
-    is_level = np.repeat([feature.is_levels for feature in design.features], widths)
+    names, owners, is_level = _encoded(design, schema, centre)
     mean = gram.class_sums.sum(axis=0) / marginals.rows
-    mean = centred_mean(mean, gram.sum_sigma / marginals.rows, design.label is None or is_level)
+    mean = centred_mean(
+        mean, gram.sum_sigma / marginals.rows, design.label is None or np.array(is_level)
+    )
     covariance = gram.blocks[0] / marginals.rows - np.outer(mean, mean)
     deviation = gram.sigma / marginals.rows
     return (
@@ -151,15 +150,17 @@ def _ends(feature: Feature, schema: Schema) -> tuple[str, str] | None:
     return column.text(feature.lower), column.text(feature.upper)
 
 
-def _encoded(design: Design, schema: Schema, centre: Centre) -> tuple[list[str], list[int]]:
-    """Names of the encoded columns, and the schema's column that each stands for."""
+def _encoded(design: Design, schema: Schema, centre: Centre) -> tuple[list[str], list[int], list[bool]]:
+    """Names of the encoded columns, the schema's column of each, and whether it is a level of that."""
     names: list[str] = []
     owners: list[int] = []
+    is_level: list[bool] = []
     for feature, groups in zip(design.features, centre.groups, strict=True):
         own = _group_names(feature, schema, groups) if feature.is_levels else [feature.name]
         names += own
         owners += [feature.index] * len(own)
-    return names, owners
+        is_level += [feature.is_levels] * len(own)
+    return names, owners, is_level
 
 
 def _group_names(feature: Feature, schema: Schema, groups: Ints) -> list[str]:

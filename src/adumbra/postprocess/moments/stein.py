@@ -4,7 +4,7 @@
 
 Readings that do nearly as well make unlike mistakes, and their average is better than any of them; one
 that does far worse gets nothing (Leung, Barron: Information theory and mixing least-squares regressions,
-IEEE Trans. IT 52(8), 2006). All arguments are released numbers.
+IEEE Trans. IT 52(8), 2006). Below them: a noisy mean that should be 0. All arguments are released.
 """
 
 import math
@@ -73,6 +73,6 @@ def kept_part(mean: Array, sigma: float) -> float:
 
 
 def centred_mean(mean: Array, sigma: float, is_centred: Array | bool) -> Array:
-    """The noisy mean of rows that were centred: of such columns, what noise explains is none."""
+    """A noisy mean of rows, of which some columns were centred: there, what noise explains is 0."""
     chosen = np.broadcast_to(is_centred, mean.shape)
     return np.where(chosen, mean * kept_part(mean[chosen], sigma), mean)

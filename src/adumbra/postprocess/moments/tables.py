@@ -171,7 +171,7 @@ def wanted_tables(codes: GramCodes, shown: Shown, released: Released, *, is_loud
 
     Tables with the class stay as the model shows them: it knows them from histograms by class, and from
     class sums that were shrunk along the covariance, which pair by pair would be noisier. Where
-    pairs are loud, how strong their signals are is learnt from all of them.
+    pairs are loud, the strength of a signal is learnt from all of them.
     """
     count, stretch = released.rows, shown.stretch
     lacking = codes.tables @ (released.gram - shown.gram) @ codes.tables.T * (stretch * count)
@@ -190,13 +190,12 @@ def wanted_tables(codes: GramCodes, shown: Shown, released: Released, *, is_loud
     if is_loud and parts:
         tables = [(lacking[p], expected[p], z) for p, z in zip(parts, noises, strict=True)]
         found = shared_signals(tables, np.stack([own.ravel() for own in likely]))
-        for (a, b), beyond in zip(parts, found, strict=True):
-            goal[a, b] += beyond
-            goal[b, a] = goal[a, b].T
-        return np.maximum(goal, 0.0) / count
-    cells = sum((z.shape[0] - 1) * (z.shape[1] - 1) for z in noises)
-    common = sum(likely) * (_COMMON / max(cells, 1))
-    for (a, b), z, own in zip(parts, noises, likely, strict=True):
-        goal[a, b] += signal(lacking[a, b], expected[a, b], z, own + common)
+    else:
+        cells = sum((z.shape[0] - 1) * (z.shape[1] - 1) for z in noises)
+        common = sum(likely) * (_COMMON / max(cells, 1))
+        each = zip(parts, noises, likely, strict=True)
+        found = [signal(lacking[p], expected[p], z, own + common) for p, z, own in each]
+    for (a, b), beyond in zip(parts, found, strict=True):
+        goal[a, b] += beyond
         goal[b, a] = goal[a, b].T
     return np.maximum(goal, 0.0) / count

@@ -93,8 +93,8 @@ NARROW = Column(name="narrow", kind=Kind.INTEGER, lower=2**53 - 2, upper=2**53 -
 def test_readers_find_the_cells_that_were_counted(numbers, how):
     for pairs in range(5):
         schema = pairs_beside(pairs, 4, rows=20_000, numbers=numbers)
-        how_many = any(column.is_numeric for column in numbers)
-        config = MomentsConfig(epsilon=1.0, **({"numbers": how} if how_many else {}))
+        has_numbers = any(column.is_numeric for column in numbers)
+        config = MomentsConfig(epsilon=1.0, **({"numbers": how} if has_numbers else {}))
         found = design(config, schema)
         facts, (label, _) = found.facts(), label_of(schema)
         read = features_of(
